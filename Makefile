@@ -94,7 +94,7 @@ live_src := $(filter-out src/live/live_pmpi.c,$(call room_src,live))
 live_obj := $(live_src:%.c=$(B)/%.o)
 agents   := $(B)/libknee_live.so $(if $(filter 1,$(use_mpi)),$(B)/libknee_live_mpi.so)
 measure_src := $(filter-out $(load_src),$(call room_src,reach bench lab doctor))
-gen_src  := $(B)/gen/cluster_presets.c $(B)/gen/models.c $(B)/gen/profiles.c $(B)/gen/published_runs.c $(B)/gen/power.c $(B)/gen/doctor_tables.c $(B)/gen/host_tables.c $(B)/gen/hang_kinds.c $(B)/gen/job_words.c $(B)/gen/train_tables.c $(B)/gen/run_columns.c $(B)/gen/import_names.c
+gen_src  := $(B)/gen/cluster_presets.c $(B)/gen/models.c $(B)/gen/profiles.c $(B)/gen/published_runs.c $(B)/gen/power.c $(B)/gen/doctor_tables.c $(B)/gen/host_tables.c $(B)/gen/hang_kinds.c $(B)/gen/job_words.c $(B)/gen/train_tables.c $(B)/gen/run_columns.c $(B)/gen/import_names.c $(B)/gen/file_kinds.c $(B)/gen/unit_spellings.c
 lib_obj  := $(lib_src:%.c=$(B)/%.o) $(gen_src:.c=.o)
 cli_obj  := $(cli_src:%.c=$(B)/%.o)
 measure_obj := $(measure_src:%.c=$(B)/%.o)
@@ -138,6 +138,14 @@ $(B)/gen/job_words.c: tools/presets.awk data/job_triggers.csv data/failure_lines
 $(B)/gen/train_tables.c: tools/presets.awk data/train_keys.csv data/train_facts.csv data/train_fields.csv
 	@mkdir -p $(@D)
 	$(Q)awk -v header=read/run/train_log.h -f $^ > $@.tmp && mv $@.tmp $@
+
+$(B)/gen/file_kinds.c: tools/presets.awk data/file_kinds.csv
+	@mkdir -p $(@D)
+	$(Q)awk -v header="read/file_kinds.h read/trace/roll_readers.h knee_scale.h" -f $^ > $@.tmp && mv $@.tmp $@
+
+$(B)/gen/unit_spellings.c: tools/presets.awk data/unit_spellings.csv
+	@mkdir -p $(@D)
+	$(Q)awk -v header=base/number.h -f $^ > $@.tmp && mv $@.tmp $@
 
 $(B)/gen/run_columns.c: tools/presets.awk data/run_columns.csv
 	@mkdir -p $(@D)

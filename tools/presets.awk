@@ -8,17 +8,18 @@
 BEGIN {
     scale["bf16_tflops"] = "e12"; scale["fp8_tflops"] = "e12"; scale["fp32_tflops"] = "e12"; scale["fp4_tflops"] = "e12"; scale["memory_gb"] = "e9"
     scale["memory_gbps"] = "e9"; scale["gbytes_per_s"] = "e9"
-    split("name full_name node_link net_link gpu cluster origin base family summary scope owner constant op architecture profile words without precision since last kind standard meaning id title key test limit says cure also word and path xml text query rule needs does fix sentence mark source step", words, " ")
+    split("name full_name node_link net_link gpu cluster origin base family summary scope owner constant op architecture profile words without precision since last kind standard meaning id title key test limit says cure also word and path xml text query rule needs does fix sentence mark source step called commands run ends magic any all none", words, " ")
     for (i in words) text[words[i]] = 1
     field["bf16_tflops"] = "bf16_flops"; field["fp8_tflops"] = "fp8_flops"; field["fp32_tflops"] = "fp32_flops"; field["fp4_tflops"] = "fp4_flops"
     field["memory_gb"] = "memory_bytes"; field["memory_gbps"] = "memory_bytes_per_s"
-    field["gbytes_per_s"] = "bytes_per_s"
-    split("title key test limit says also sentence source", words, " ")
+    field["gbytes_per_s"] = "bytes_per_s"; field["called"] = "what"; field["holds"] = "test"
+    split("title key test limit says also sentence source ends magic any all none", words, " ")
     for (i in words) optional[words[i]] = 1 # empty: NULL
-    enum["severity"] = "KNEE_"; enum["hurts"] = "KNEE_HURTS_"; enum["where"] = "KNEE_IN_"; enum["failure"] = "KNEE_FAILED_"; enum["what"] = "TRAIN_"; enum["role"] = "KNEE_ROLE_"; enum["reads"] = "FACT_"; enum["format"] = "KNEE_FROM_"
+    enum["severity"] = "KNEE_"; enum["hurts"] = "KNEE_HURTS_"; enum["where"] = "KNEE_IN_"; enum["failure"] = "KNEE_FAILED_"; enum["what"] = "TRAIN_"; enum["role"] = "KNEE_ROLE_"; enum["reads"] = "FACT_"; enum["format"] = "KNEE_FROM_"; enum["unit"] = "KNEE_UNIT_"
     place["class"] = "KNEE_HANG_" # the row stands at this index
     print "/* Made by tools/presets.awk from data/: edit those files. */"
-    print "#include \"" header "\"\n#include \"base/keys.h\"\n#include <math.h>\n#include <stddef.h>"
+    for (i = split(header, words, " "); i > 0; i--) print "#include \"" words[i] "\""
+    print "#include \"base/keys.h\"\n#include <math.h>\n#include <stddef.h>"
 }
 function finish() {
     if (!table) return
@@ -37,6 +38,8 @@ function cut(line,    at, quoted, c) {
         else cell[cells] = cell[cells] c
     }
 }
+# Bytes that are no text are escaped as in C.
+function bytes(value) { gsub(/"/, "\\\"", value); return "\"" value "\"" }
 function string(value) { gsub(/\\/, "\\\\", value); gsub(/"/, "\\\"", value); return "\"" value "\"" }
 FNR == 1 {
     finish()
@@ -71,6 +74,7 @@ columns == 1 { print "    " string(cell[1]) ","; next }
         name = key in field ? field[key] : key
         if (key in optional && is == "") value = "NULL"
         else if (key == "origin" || key == "meaning" || key == "summary") value = "KNEE_OFF_PAGE(" string(is) ")"
+        else if (key == "magic") value = bytes(is)
         else if (key in text) value = string(is)
         else if (key == "into") { dot = index(is, "."); value = "offsetof(struct " substr(is, 1, dot - 1) ", " substr(is, dot + 1) ")" }
         else if (key in enum) value = enum[key] toupper(is)

@@ -14,113 +14,6 @@
 #include <math.h>
 #include <string.h>
 
-struct spelling {
-    enum knee_unit unit;
-    const char *text;
-    double factor;
-};
-
-#define KI 1024.0
-static const struct spelling spellings[] = {
-    {KNEE_UNIT_COUNT, "", 1},
-    {KNEE_UNIT_COUNT, "k", 1e3},
-    {KNEE_UNIT_COUNT, "K", 1e3},
-    {KNEE_UNIT_COUNT, "M", 1e6},
-    {KNEE_UNIT_COUNT, "m", 1e6},
-    {KNEE_UNIT_COUNT, "B", 1e9},
-    {KNEE_UNIT_COUNT, "b", 1e9},
-    {KNEE_UNIT_COUNT, "G", 1e9},
-    {KNEE_UNIT_COUNT, "T", 1e12},
-    {KNEE_UNIT_COUNT, "Ki", KI},
-    {KNEE_UNIT_COUNT, "Mi", KI *KI},
-    {KNEE_UNIT_COUNT, "Gi", KI *KI *KI},
-    {KNEE_UNIT_FACTOR, "", 1},
-    {KNEE_UNIT_FACTOR, "x", 1},
-    {KNEE_UNIT_FRACTION, "", 1},
-    {KNEE_UNIT_FRACTION, "%", 0.01},
-    {KNEE_UNIT_SECONDS, "", 1},
-    {KNEE_UNIT_SECONDS, "ns", 1e-9},
-    {KNEE_UNIT_SECONDS, "us", 1e-6},
-    {KNEE_UNIT_SECONDS, "\xc2\xb5s", 1e-6}, /* micro sign */
-    {KNEE_UNIT_SECONDS, "\xce\xbcs", 1e-6}, /* Greek mu */
-    {KNEE_UNIT_SECONDS, "ms", 1e-3},
-    {KNEE_UNIT_SECONDS, "s", 1},
-    {KNEE_UNIT_SECONDS, "min", 60},
-    {KNEE_UNIT_SECONDS, "h", 3600},
-    {KNEE_UNIT_SECONDS, "d", 86400},
-    {KNEE_UNIT_BYTES, "", 1},
-    {KNEE_UNIT_BYTES, "B", 1},
-    {KNEE_UNIT_BYTES, "KB", 1e3},
-    {KNEE_UNIT_BYTES, "kB", 1e3},
-    {KNEE_UNIT_BYTES, "MB", 1e6},
-    {KNEE_UNIT_BYTES, "GB", 1e9},
-    {KNEE_UNIT_BYTES, "TB", 1e12},
-    {KNEE_UNIT_BYTES, "K", KI}, /* as nccl-tests writes sizes */
-    {KNEE_UNIT_BYTES, "M", KI *KI},
-    {KNEE_UNIT_BYTES, "G", KI *KI *KI},
-    {KNEE_UNIT_BYTES, "KiB", KI},
-    {KNEE_UNIT_BYTES, "MiB", KI *KI},
-    {KNEE_UNIT_BYTES, "GiB", KI *KI *KI},
-    {KNEE_UNIT_BYTES_PER_S, "", 1},
-    {KNEE_UNIT_BYTES_PER_S, "B/s", 1},
-    {KNEE_UNIT_BYTES_PER_S, "kB/s", 1e3},
-    {KNEE_UNIT_BYTES_PER_S, "KB/s", 1e3},
-    {KNEE_UNIT_BYTES_PER_S, "MB/s", 1e6},
-    {KNEE_UNIT_BYTES_PER_S, "GB/s", 1e9},
-    {KNEE_UNIT_BYTES_PER_S, "TB/s", 1e12},
-    {KNEE_UNIT_BYTES_PER_S, "MBps", 1e6},
-    {KNEE_UNIT_BYTES_PER_S, "GBps", 1e9},
-    {KNEE_UNIT_BYTES_PER_S, "TBps", 1e12},
-    {KNEE_UNIT_BYTES_PER_S, "MiB/s", KI *KI},
-    {KNEE_UNIT_BYTES_PER_S, "GiB/s", KI *KI *KI},
-    {KNEE_UNIT_BYTES_PER_S, "TiB/s", KI *KI *KI *KI},
-    {KNEE_UNIT_BYTES_PER_S, "kbit/s", 1e3 / 8},
-    {KNEE_UNIT_BYTES_PER_S, "Mbit/s", 1e6 / 8},
-    {KNEE_UNIT_BYTES_PER_S, "Gbit/s", 1e9 / 8},
-    {KNEE_UNIT_BYTES_PER_S, "Tbit/s", 1e12 / 8},
-    {KNEE_UNIT_BYTES_PER_S, "Mb/s", 1e6 / 8},
-    {KNEE_UNIT_BYTES_PER_S, "Gb/s", 1e9 / 8},
-    {KNEE_UNIT_BYTES_PER_S, "Tb/s", 1e12 / 8},
-    {KNEE_UNIT_BYTES_PER_S, "Mbps", 1e6 / 8},
-    {KNEE_UNIT_BYTES_PER_S, "Gbps", 1e9 / 8},
-    {KNEE_UNIT_BYTES_PER_S, "Tbps", 1e12 / 8},
-    {KNEE_UNIT_FLOPS, "", 1},
-    {KNEE_UNIT_FLOPS, "FLOP/s", 1},
-    {KNEE_UNIT_FLOPS, "MFLOP/s", 1e6},
-    {KNEE_UNIT_FLOPS, "GFLOP/s", 1e9},
-    {KNEE_UNIT_FLOPS, "TFLOP/s", 1e12},
-    {KNEE_UNIT_FLOPS, "PFLOP/s", 1e15},
-    {KNEE_UNIT_FLOPS, "EFLOP/s", 1e18},
-    {KNEE_UNIT_FLOPS, "GFLOPS", 1e9},
-    {KNEE_UNIT_FLOPS, "TFLOPS", 1e12},
-    {KNEE_UNIT_FLOPS, "PFLOPS", 1e15},
-    {KNEE_UNIT_FLOPS, "TFLOPs", 1e12},
-    {KNEE_UNIT_FLOPS, "PFLOPs", 1e15},
-    {KNEE_UNIT_FLOPS, "TFLOPs/s", 1e12},
-    {KNEE_UNIT_PER_S, "", 1},
-    {KNEE_UNIT_PER_S, "/s", 1},
-    {KNEE_UNIT_PER_S, "k", 1e3},
-    {KNEE_UNIT_PER_S, "k/s", 1e3},
-    {KNEE_UNIT_PER_S, "M", 1e6},
-    {KNEE_UNIT_PER_S, "M/s", 1e6},
-    {KNEE_UNIT_WATTS, "", 1},
-    {KNEE_UNIT_WATTS, "W", 1},
-    {KNEE_UNIT_WATTS, "kW", 1e3},
-    {KNEE_UNIT_DOLLARS, "", 1},
-    {KNEE_UNIT_DOLLARS, "$", 1},
-    {KNEE_UNIT_DOLLARS, "k", 1e3},
-    {KNEE_UNIT_DOLLARS, "M", 1e6},
-    {KNEE_UNIT_DOLLARS, "B", 1e9},
-    {KNEE_UNIT_DOLLARS, "/h", 1},
-    {KNEE_UNIT_DOLLARS, "$/h", 1},
-    {KNEE_UNIT_DOLLARS, "USD", 1},
-    {KNEE_UNIT_DOLLARS, "USD/h", 1},
-    {KNEE_UNIT_JOULES, "", 1},
-    {KNEE_UNIT_JOULES, "J", 1},
-    {KNEE_UNIT_JOULES, "kJ", 1e3},
-};
-#define SPELLINGS (sizeof spellings / sizeof *spellings)
-
 static const struct {
     const char *metavar, *example;
 } units[KNEE_UNITS] = {
@@ -194,12 +87,13 @@ static size_t trimmed_length(const char *text)
     return length;
 }
 
-static const struct spelling *find_spelling(enum knee_unit unit, const char *text, size_t length)
+static const struct knee_unit_spelling *find_spelling(enum knee_unit unit, const char *text,
+                                                      size_t length)
 {
-    for (size_t i = 0; i < SPELLINGS; i++)
-        if (spellings[i].unit == unit && strlen(spellings[i].text) == length &&
-            memcmp(spellings[i].text, text, length) == 0)
-            return &spellings[i];
+    for (size_t i = 0; i < knee_unit_spellings_count; i++)
+        if (knee_unit_spellings[i].unit == unit && strlen(knee_unit_spellings[i].text) == length &&
+            memcmp(knee_unit_spellings[i].text, text, length) == 0)
+            return &knee_unit_spellings[i];
     return NULL;
 }
 
@@ -219,9 +113,9 @@ static knee_status bad_unit(const char *text, const char *suffix, enum knee_unit
     knee_status status =
         knee_fail(err, KNEE_USAGE, where, "'%.60s' has no unit that fits here", text);
     struct knee_nearest nearest = {.wanted = suffix};
-    for (size_t i = 0; i < SPELLINGS; i++)
-        if (spellings[i].unit == unit && spellings[i].text[0])
-            knee_nearest_offer(&nearest, spellings[i].text);
+    for (size_t i = 0; i < knee_unit_spellings_count; i++)
+        if (knee_unit_spellings[i].unit == unit && knee_unit_spellings[i].text[0])
+            knee_nearest_offer(&nearest, knee_unit_spellings[i].text);
     if (unit == KNEE_UNIT_BYTES_PER_S && bits_or_bytes(suffix))
         knee_hint(err, "write GB/s for bytes or Gbit/s for bits");
     else if (nearest.name)
@@ -251,7 +145,7 @@ knee_status knee_number_parse(const char *text, enum knee_unit unit, const char 
     const char *rest = skip_spaces(start + length);
     size_t rest_length = trimmed_length(rest);
     knee_format(suffix, sizeof suffix, "%.*s", (int)(rest_length > 31 ? 31 : rest_length), rest);
-    const struct spelling *spelling = find_spelling(unit, rest, rest_length);
+    const struct knee_unit_spelling *spelling = find_spelling(unit, rest, rest_length);
     if (!spelling)
         return bad_unit(text, suffix, unit, where, err);
     /* Dividing by 1000 rounds once where multiplying by 0.001 rounds twice: 180ms is 0.18. */

@@ -5,6 +5,15 @@
 
 #include "knee_keys.h"
 
+/* A row of data/unit_spellings.csv. */
+struct knee_unit_spelling {
+    enum knee_unit unit;
+    const char *text;
+    double factor;
+};
+extern const struct knee_unit_spelling knee_unit_spellings[];
+extern const size_t knee_unit_spellings_count;
+
 /* Parses all of `text` as a finite number in `unit`'s base unit. `where` goes into the error. */
 knee_status knee_number_parse(const char *text, enum knee_unit unit, const char *where, double *out,
                               struct knee_err *err);

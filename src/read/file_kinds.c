@@ -2,218 +2,30 @@
 #include "read/file_kinds.h"
 
 #include "base/slice.h"
-#include "knee_scale.h"
-#include "read/trace/roll_readers.h"
 
 #include <string.h>
 
 /* ---- What no list of words can say ---- */
 
 /* Protocol 2 and later begin so. */
-static bool is_pickle(const char *head, size_t length)
+bool knee_is_pickle(const char *head, size_t length)
 {
     return length > 2 && (unsigned char)head[0] == 0x80 && head[1] >= 2 && head[1] <= 5;
 }
 
-static bool is_text(const char *head, size_t length)
+bool knee_is_text(const char *head, size_t length)
 {
     return memchr(head, '\n', length) && !memchr(head, '\0', length);
 }
 
-/* ---- The table ---- */
-
-#define TIMELINE    "trace replay scale diff report"
-#define NOT_A_TRACE "\"schemaVersion\"|\"deviceProperties\"|\"distributedInfo\"|\"traceEvents\""
-
-static const struct knee_file_kind kinds[] = {
-    {.name = "answer",
-     .what = "an answer of knee",
-     .commands = "report",
-     .run = "knee report FILE",
-     .magic = "{\n  \"schema\": \"knee.|{\"schema\": \"knee."},
-    {.name = "database",
-     .what = "a database of Nsight Systems or rocpd",
-     .reader = KNEE_READ_DATABASE,
-     .commands = TIMELINE,
-     .run = "knee trace FILE",
-     .magic = "SQLite format 3"},
-    {.name = "nsys-rep",
-     .what = "a report of Nsight Systems",
-     .commands = "",
-     .run = "nsys export --type sqlite FILE",
-     .ends = ".nsys-rep|.qdrep"},
-    {.name = "ncu-rep",
-     .what = "a report of Nsight Compute, which is of one kernel",
-     .commands = "",
-     .run = "nsys profile -t cuda,nvtx",
-     .ends = ".ncu-rep"},
-    {.name = "xplane",
-     .what = "a profile of XLA",
-     .reader = KNEE_READ_IMAGE,
-     .commands = TIMELINE,
-     .run = "knee trace FILE",
-     .ends = ".xplane.pb"},
-    {.name = "chakra",
-     .what = "a Chakra execution trace",
-     .reader = KNEE_READ_IMAGE,
-     .commands = TIMELINE,
-     .run = "knee trace FILE",
-     .ends = ".et"},
-    {.name = "archive",
-     .what = "an archive",
-     .commands = "",
-     .run = "unzip FILE",
-     .magic = "PK\x03\x04"},
-    {.name = "flight recorder",
-     .what = "a Flight Recorder dump",
-     .reader = KNEE_READ_ROLLCALL,
-     .commands = "trace hang",
-     .run = "knee hang FILE",
-     .test = is_pickle},
-    {.name = "inspector",
-     .what = "a file of NCCL Inspector",
-     .reader = KNEE_READ_ROLLCALL,
-     .commands = "trace",
-     .run = "knee trace FILE",
-     .test = knee_is_inspector},
-    {.name = "flight recorder",
-     .what = "a Flight Recorder dump",
-     .reader = KNEE_READ_ROLLCALL,
-     .commands = "trace hang",
-     .run = "knee hang FILE",
-     .magic = "{",
-     .any = "\"pg_config\"|\"pg_status\"|\"collective_seq_id\"",
-     .none = NOT_A_TRACE},
-    {.name = "rocprofv3 json",
-     .what = "an output of rocprofv3",
-     .reader = KNEE_READ_IMAGE,
-     .commands = TIMELINE,
-     .run = "knee trace FILE",
-     .any = "\"rocprofiler-sdk-tool\""},
-    {.name = "rocprofv3",
-     .what = "an output of rocprofv3",
-     .reader = KNEE_READ_IMAGE,
-     .commands = TIMELINE,
-     .run = "knee trace FILE",
-     .all = "Start_Timestamp|End_Timestamp|Correlation_Id"},
-    {.name = "chakra json",
-     .what = "a Chakra execution trace",
-     .reader = KNEE_READ_IMAGE,
-     .commands = TIMELINE,
-     .run = "knee trace FILE",
-     .any = "\"workload_graph\""},
-    {.name = "operations",
-     .what = "a log of a pipeline's operations",
-     .reader = KNEE_READ_STREAM,
-     .commands = "replay trace",
-     .run = "knee replay FILE",
-     .any = "\"forward-compute\"|\"backward-compute\""},
-    {.name = "trace",
-     .what = "a trace",
-     .reader = KNEE_READ_STREAM,
-     .commands = TIMELINE,
-     .run = "knee trace FILE",
-     .magic = "{|[",
-     .any = "\"traceEvents\"|\"ph\"|\"displayTimeUnit\"|\"schemaVersion\""},
-    {.name = "trainer state",
-     .what = "a log of the Hugging Face trainer",
-     .commands = "scale diff report",
-     .run = "knee scale FILE",
-     .any = "\"log_history\""},
-    {.name = "model",
-     .what = "a model's configuration",
-     .commands = "plan",
-     .run = "knee plan --hf FILE",
-     .magic = "{",
-     .any = "\"hidden_size\"|\"n_embd\"|\"num_hidden_layers\"|\"architectures\""},
-    {.name = "deepspeed",
-     .what = "a DeepSpeed configuration",
-     .commands = "plan",
-     .run = "knee plan --deepspeed FILE",
-     .magic = "{",
-     .any = "\"zero_optimization\"|\"train_micro_batch_size_per_gpu\"|\"train_batch_size\""},
-    {.name = "collectives",
-     .what = "measured collectives",
-     .commands = "fit collective report",
-     .run = "knee fit FILE",
-     .any = "busbw|algbw|OSU MPI|\"schema\": \"nccl"},
-    {.name = "topology",
-     .what = "NCCL's topology",
-     .commands = "cluster doctor",
-     .run = "knee cluster FILE",
-     .magic = "<system"},
-    {.name = "sacct",
-     .what = "an output of sacct",
-     .commands = "scale",
-     .run = "knee scale FILE",
-     .test = knee_is_sacct},
-    {.name = "runs",
-     .what = "a table of runs",
-     .commands = "scale validate calibrate report",
-     .run = "knee scale FILE",
-     .ends = ".csv|.tsv",
-     .test = knee_scale_is_table},
-    {.name = "table",
-     .what = "a table",
-     .commands = "fit validate scale",
-     .run = "knee fit FILE",
-     .ends = ".csv|.tsv",
-     .any = ","},
-    {.name = "job",
-     .what = "a job file",
-     .commands = "predict plan tax cluster fit report",
-     .run = "knee predict FILE",
-     .ends = ".yaml|.yml"},
-    {.name = "training log",
-     .what = "a training log",
-     .commands = "scale diff hang report validate calibrate",
-     .run = "knee scale FILE",
-     .any = "iteration |elapsed time per| loss|loss:|\"loss\"|tokens/s|it/s]|samples/sec|"
-            "global_step"},
-    {.name = "error output",
-     .what = "the error output of a rank",
-     .commands = "hang doctor",
-     .run = "knee hang FILE",
-     .any = "ProcessGroupNCCL|WorkNCCL(|Traceback (most recent call last)|ChildFailedError"},
-    {.name = "NCCL log",
-     .what = "a log of NCCL",
-     .commands = "doctor hang",
-     .run = "knee doctor FILE",
-     .any = "NCCL INFO|NCCL WARN|NCCL version"},
-    /* A file that does not exist yet, or is damaged, is recognised by its name alone. */
-    {.name = "trace",
-     .what = "a trace",
-     .reader = KNEE_READ_STREAM,
-     .commands = TIMELINE,
-     .run = "knee trace FILE",
-     .ends = ".json|.knee"},
-    {.name = "database",
-     .what = "a database of Nsight Systems or rocpd",
-     .reader = KNEE_READ_DATABASE,
-     .commands = TIMELINE,
-     .run = "knee trace FILE",
-     .ends = ".sqlite|.rpd|.db"},
-    {.name = "rocprofv3",
-     .what = "an output of rocprofv3",
-     .reader = KNEE_READ_IMAGE,
-     .commands = TIMELINE,
-     .run = "knee trace FILE",
-     .ends = "kernel_trace.csv"},
-    {.name = "text",
-     .what = "a text without a trace's events",
-     .commands = "scale diff hang report validate calibrate doctor fit collective cluster",
-     .run = "knee scale FILE for a training log, knee hang for error output",
-     .test = is_text},
-};
-
 const struct knee_file_kind *knee_file_kind_at(size_t row)
 {
-    return row < sizeof kinds / sizeof *kinds ? &kinds[row] : NULL;
+    return row < knee_file_kinds_count ? &knee_file_kinds[row] : NULL;
 }
 
 size_t knee_file_kind_row(const struct knee_file_kind *kind)
 {
-    return kind ? (size_t)(kind - kinds) + 1 : 0;
+    return kind ? (size_t)(kind - knee_file_kinds) + 1 : 0;
 }
 
 /* ---- Asking it ---- */
@@ -280,9 +92,9 @@ const struct knee_file_kind *knee_file_kind_of(const char *name, const char *hea
 {
     struct knee_slice text = {head ? head : "",
                               length < KNEE_KIND_HEAD ? length : (size_t)KNEE_KIND_HEAD};
-    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
-        if (is_kind(&kinds[i], name, text))
-            return &kinds[i];
+    for (size_t i = 0; i < knee_file_kinds_count; i++)
+        if (is_kind(&knee_file_kinds[i], name, text))
+            return &knee_file_kinds[i];
     return NULL;
 }
 
@@ -298,9 +110,9 @@ bool knee_file_kind_for(const struct knee_file_kind *kind, const char *command)
 bool knee_file_ends_like_trace(const char *name)
 {
     size_t count;
-    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
-        if (kinds[i].ends && kinds[i].reader != KNEE_READ_OTHERWISE &&
-            matching(kinds[i].ends, without_gz(name), ends, &count))
+    for (size_t i = 0; i < knee_file_kinds_count; i++)
+        if (knee_file_kinds[i].ends && knee_file_kinds[i].reader != KNEE_READ_OTHERWISE &&
+            matching(knee_file_kinds[i].ends, without_gz(name), ends, &count))
             return true;
     return false;
 }

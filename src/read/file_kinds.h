@@ -37,6 +37,11 @@ struct knee_file_kind {
     bool (*test)(const char *head, size_t length); /* and what no list can say */
 };
 
+extern const struct knee_file_kind knee_file_kinds[]; /* data/file_kinds.csv */
+extern const size_t knee_file_kinds_count;
+bool knee_is_pickle(const char *head, size_t length);
+bool knee_is_text(const char *head, size_t length);
+
 /* The kind of a file, by its name and its first bytes (none: by its name alone). NULL: no kind is
  * known that has such a name or such bytes. */
 const struct knee_file_kind *knee_file_kind_of(const char *name, const char *head, size_t length);
