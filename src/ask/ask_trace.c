@@ -9,7 +9,6 @@
 #include "judge/judge.h"
 #include "judge/work_names.h"
 #include "out/answer.h"
-#include "out/words.h"
 #include "say/answers.h"
 #include "timeline/where.h"
 

@@ -50,17 +50,23 @@
                  })                                                                                \
     }
 
-/* A list of choices whose names stand in an array of strings. */
-#define KNEE_WORDS(list, label, words)                                                             \
+/* A list of choices: how many, and the name of a `row` below that. */
+#define KNEE_CHOICES(list, label, how_many, name_of_row)                                           \
     static size_t list##_count(void)                                                               \
     {                                                                                              \
-        return sizeof words / sizeof *words;                                                       \
+        return how_many;                                                                           \
     }                                                                                              \
     static const char *list##_name(size_t row)                                                     \
     {                                                                                              \
-        return row < sizeof words / sizeof *words ? words[row] : NULL;                             \
+        return row < list##_count() ? name_of_row : NULL;                                          \
     }                                                                                              \
     const struct knee_choices list = {.what = label, .count = list##_count, .name = list##_name}
+
+/* One whose names stand in an array of strings, and one of an array of structs that have a name. */
+#define KNEE_WORDS(list, label, words)                                                             \
+    KNEE_CHOICES(list, label, sizeof words / sizeof *words, words[row])
+#define KNEE_NAMES(list, label, rows)                                                              \
+    KNEE_CHOICES(list, label, sizeof rows / sizeof *rows, rows[row].name)
 
 /* - and _ are alike. */
 bool knee_same_name(const char *a, const char *b);

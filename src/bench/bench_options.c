@@ -8,33 +8,12 @@
 #include <string.h>
 
 /* Row 0 is all of them, row 1 the first that has a cost. */
-static size_t collective_count(void)
-{
-    return KNEE_OPS - KNEE_OP_ALL_REDUCE + 1;
-}
-
-static const char *collective_name(size_t row)
-{
-    return row == 0 ? "all" : knee_op_name((enum knee_op)(row - 1 + KNEE_OP_ALL_REDUCE));
-}
+KNEE_CHOICES(knee_bench_collectives, "collective", KNEE_OPS - KNEE_OP_ALL_REDUCE + 1,
+             row == 0 ? "all" : knee_op_name((enum knee_op)(row - 1 + KNEE_OP_ALL_REDUCE)));
 
 static const char *const algorithms[] = {"mpi", "ring", "tree", "recursive-doubling",
                                          "halving-doubling"};
-
-static size_t algorithm_count(void)
-{
-    return sizeof algorithms / sizeof *algorithms;
-}
-
-static const char *algorithm_name(size_t row)
-{
-    return algorithms[row];
-}
-
-const struct knee_choices knee_bench_collectives = {
-    .what = "collective", .count = collective_count, .name = collective_name};
-const struct knee_choices knee_bench_algorithms = {
-    .what = "algorithm", .count = algorithm_count, .name = algorithm_name};
+KNEE_WORDS(knee_bench_algorithms, "algorithm", algorithms);
 
 #define NUMBER(name, field, unit, low, high, absent, words)                                        \
     KNEE_NUMBER(struct knee_bench_options, name, field, unit, low, high, "Bench", absent, words)

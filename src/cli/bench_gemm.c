@@ -11,7 +11,6 @@
 #include "cluster/presets.h"
 #include "out/answer.h"
 
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 

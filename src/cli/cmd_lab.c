@@ -31,19 +31,8 @@ struct lab_options {
     unsigned char source[KNEE_KEYS_MAX];
 };
 
-static size_t model_count(void)
-{
-    return 2;
-}
-
-static const char *model_name(size_t row)
-{
-    static const char *const names[] = {"transformer", "mlp"};
-    return names[row];
-}
-
-static const struct knee_choices model_names = {
-    .what = "lab model", .count = model_count, .name = model_name};
+static const char *const models[] = {"transformer", "mlp"};
+KNEE_WORDS(cli_lab_models, "lab model", models);
 
 #define NUMBER(name, field, unit, low, high, heading, absent, words)                               \
     KNEE_NUMBER(struct lab_options, name, field, unit, low, high, heading, absent, words)
@@ -65,7 +54,7 @@ static const struct knee_key rows[] = {
     OTHER("record", KNEE_KEY_WORD, record, "Question", "none",
           "write the timelines of the largest count to this folder, for knee trace"),
 
-    CHOICE("model", model, model_names, "Model", "transformer",
+    CHOICE("model", model, cli_lab_models, "Model", "transformer",
            "transformer or mlp; both predict the next byte of a text"),
     NUMBER("width", width, KNEE_UNIT_COUNT, 4, 4096, "Model", "32", "hidden size"),
     NUMBER("layers", layers, KNEE_UNIT_COUNT, 1, 48, "Model", "2", "layers"),
@@ -306,7 +295,7 @@ static void describe(struct knee_lab *lab, const struct knee_runtime *rt,
     lab->paced = s->pace_bytes_per_s > 0;
     lab->weak = s->weak;
     lab->runtime = rt->name;
-    lab->model = s->synthetic ? "no model" : model_name(s->shape.mlp);
+    lab->model = s->synthetic ? "no model" : models[s->shape.mlp];
     lab->wire = lab_wire_at(s->wire)->name;
     lab->sync = lab_sync_names.name(s->sync);
     lab->optimizer = lab_optimizer_names.name((size_t)s->optimizer);

@@ -9,8 +9,6 @@
 #include "say/answers.h"
 #include "timeline/rollcall.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>

@@ -10,12 +10,9 @@
 #include "cli/threads.h"
 #include "reach/child.h"
 #include "reach/stop.h"
-#include "read/trace/reader.h"
 #include "timeline/recordings.h"
 #include "timeline/wire_format.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
 #include <stdio.h>

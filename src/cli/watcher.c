@@ -8,7 +8,6 @@
 #include "say/answers.h"
 
 #include <errno.h>
-#include <math.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>

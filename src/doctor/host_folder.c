@@ -7,7 +7,6 @@
 #include "base/text.h"
 #include "doctor/doctor.h"
 #include "reach/files.h"
-#include "read/host/facts.h"
 
 #include <dirent.h>
 #include <errno.h>

@@ -2,7 +2,6 @@
 /* Asks predict/goodput about the plans of an answer. */
 #include "judge/run_verdict.h"
 
-#include "base/keys.h"
 #include "cluster/hardware.h"
 
 #include <math.h>

@@ -4,7 +4,6 @@
  * KNEE_WATCH_POINTS. Calls fall into the point that covers their step. Lines may be missing in the
  * middle (a long ring is read at both ends): numbers count, not places.
  */
-#include "base/error.h"
 #include "base/order.h"
 #include "base/text.h"
 #include "judge/watch_parts.h"

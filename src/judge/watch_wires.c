@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The wire of each kind of collective on each communicator, and one that is far slower than others
  * like it: the same operation and size on as many ranks elsewhere in the job. */
-#include "base/error.h"
 #include "base/order.h"
 #include "base/text.h"
 #include "collective/collective_op.h"

@@ -2,6 +2,8 @@
 /* SGD with momentum, AdamW, LARS (You et al. 2017) and LAMB (You et al. 2019). */
 #include "lab/lab_optimizer.h"
 
+#include "base/keys.h"
+
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -100,17 +102,7 @@ static const struct {
     {"lamb", lamb, 0.01},
 };
 
-static size_t count(void)
-{
-    return sizeof table / sizeof *table;
-}
-
-static const char *name(size_t row)
-{
-    return table[row].name;
-}
-
-const struct knee_choices lab_optimizer_names = {.what = "optimizer", .count = count, .name = name};
+KNEE_NAMES(lab_optimizer_names, "optimizer", table);
 
 double lab_optimizer_usual_rate(int row)
 {

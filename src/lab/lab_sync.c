@@ -8,6 +8,8 @@
  */
 #include "lab/lab_sync.h"
 
+#include "base/keys.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -19,17 +21,7 @@ static const struct lab_strategy table[] = {
                        0.7, 0.9},
 };
 
-static size_t count(void)
-{
-    return sizeof table / sizeof *table;
-}
-
-static const char *name(size_t row)
-{
-    return table[row].name;
-}
-
-const struct knee_choices lab_sync_names = {.what = "strategy", .count = count, .name = name};
+KNEE_NAMES(lab_sync_names, "strategy", table);
 
 const struct lab_strategy *lab_strategy_of(const struct lab_setup *setup)
 {

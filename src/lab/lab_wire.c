@@ -6,6 +6,8 @@
  */
 #include "lab/lab_wire.h"
 
+#include "base/keys.h"
+
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -276,21 +278,11 @@ static const struct lab_wire table[] = {
      KNEE_OP_ALL_GATHER, NULL, true, top_exchange, top_bytes, top_hops},
 };
 
-static size_t count(void)
-{
-    return sizeof table / sizeof *table;
-}
-
-static const char *name(size_t row)
-{
-    return table[row].name;
-}
-
-const struct knee_choices lab_wire_names = {.what = "wire", .count = count, .name = name};
+KNEE_NAMES(lab_wire_names, "wire", table);
 
 const struct lab_wire *lab_wire_at(int row)
 {
-    return row >= 0 && (size_t)row < count() ? &table[row] : NULL;
+    return row >= 0 && (size_t)row < sizeof table / sizeof *table ? &table[row] : NULL;
 }
 
 bool lab_bucket_init(struct lab_bucket *b, const struct lab_wire *wire, int workers)

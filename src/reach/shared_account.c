@@ -8,7 +8,6 @@
 
 #include "timeline/wire_format.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

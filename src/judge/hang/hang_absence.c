@@ -8,7 +8,6 @@
  */
 #include "judge/hang/hang_calls.h"
 
-#include <math.h>
 #include <string.h>
 
 struct absence {

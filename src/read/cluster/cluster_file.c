@@ -18,7 +18,6 @@
 #include "knee_collective.h"
 #include "read/yaml_scan.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -4,8 +4,6 @@
 #include "read/cluster/cluster_read.h"
 #include "knee_read.h"
 
-#include "base/error.h"
-
 knee_status knee_cluster_read(const char *text, size_t length, const char *name,
                               struct knee_cluster *out, struct knee_fitted *record,
                               struct knee_err *err)

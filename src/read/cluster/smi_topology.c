@@ -11,9 +11,7 @@
 
 #include "base/error.h"
 #include "base/format.h"
-#include "cluster/cluster.h"
 #include "cluster/gpu_words.h"
-#include "cluster/presets.h"
 
 #include <math.h>
 #include <string.h>

@@ -11,7 +11,6 @@
 #include "read/trace/trace_json.h"
 #include "timeline/rollcall.h"
 
-#include <math.h>
 #include <string.h>
 
 enum { MARK_TEXT = 300 };

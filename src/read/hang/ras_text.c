@@ -12,7 +12,6 @@
 #include "base/fold.h"
 #include "read/hang/job_record.h"
 
-#include <math.h>
 #include <string.h>
 
 bool knee_is_ras_text(struct knee_slice text)

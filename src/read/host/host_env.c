@@ -9,7 +9,6 @@
 
 #include "base/format.h"
 
-#include <math.h>
 #include <string.h>
 
 static const char *const kept[] = {

@@ -7,7 +7,6 @@
 
 #include "base/format.h"
 
-#include <math.h>
 #include <string.h>
 
 const char *knee_host_path(size_t row)

@@ -14,8 +14,6 @@
 #include "base/keys.h"
 #include "base/number.h"
 #include "base/text.h"
-#include "cluster/gpu_words.h"
-#include "cluster/presets.h"
 #include "job/memory.h"
 #include "job/models.h"
 #include "job/profile.h"
