@@ -127,6 +127,13 @@ const void *knee_same_row(const struct knee_at *at)
     return at->row;
 }
 
+const void *knee_top_row(const struct knee_at *at)
+{
+    while (at->up)
+        at = at->up;
+    return at->row;
+}
+
 const void *knee_object_at(const struct knee_field *field, const struct knee_at *at)
 {
     const char *where = (const char *)at->row + field->offset;

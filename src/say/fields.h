@@ -314,6 +314,8 @@ extern const struct knee_answer_type *const knee_answer_types[];
 /* ---- Reading an answer ---- */
 
 const void *knee_same_row(const struct knee_at *at);
+/* The result itself, from wherever a row is. */
+const void *knee_top_row(const struct knee_at *at);
 
 /* The value of a field (not of an object or list). Release with knee_value_release(). */
 void knee_value_of(const struct knee_field *field, const struct knee_at *at,

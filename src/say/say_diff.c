@@ -141,28 +141,11 @@ static const void *work_row(const struct knee_at *at, size_t index)
             return &before[w];
     return NULL;
 }
-static const WORK *after_of(const struct knee_at *at, int *kind)
-{
-    const REPORT *r = at->up->row;
-    *kind = (int)((const WORK *)at->row - r->before_diagnosis->works);
-    return &r->after_diagnosis->works[*kind];
-}
-static void work_name(const struct knee_at *at, struct knee_value *out)
-{
-    int kind;
-    after_of(at, &kind);
-    knee_value_text(out, knee_kernel_kind_name((enum knee_kernel_kind)kind));
-}
-static void work_after_s(const struct knee_at *at, struct knee_value *out)
-{
-    int kind;
-    knee_value_number(out, after_of(at, &kind)->total_s);
-}
-static void work_after_calls(const struct knee_at *at, struct knee_value *out)
-{
-    int kind;
-    knee_value_number(out, after_of(at, &kind)->count);
-}
+#define WORK_KIND  (it - UP(REPORT)->before_diagnosis->works)
+#define WORK_AFTER UP(REPORT)->after_diagnosis->works[WORK_KIND]
+A_TEXT(work_name, WORK, knee_kernel_kind_name((enum knee_kernel_kind)WORK_KIND))
+A_NUMBER(work_after_s, WORK, WORK_AFTER.total_s)
+A_NUMBER(work_after_calls, WORK, WORK_AFTER.count)
 static const struct knee_field work_fields[] = {
     KNEE_GET(work_name, "kind", "work", TEXT, FULL, "GEMM, attention, elementwise ..."),
     OF_MOVER(WORK, total_s, "before_s", "before", TIME),
@@ -191,11 +174,7 @@ static const struct knee_field collective_fields[] = {
 };
 
 #define ROWS_OF(function, list, count)                                                             \
-    static const void *function(const struct knee_at *at, size_t index)                            \
-    {                                                                                              \
-        const COMPARISON *c = ((const REPORT *)at->row)->c;                                        \
-        return index < c->count ? &c->list[index] : NULL;                                          \
-    }
+    ROW_OF(function, REPORT, index < it->c->count ? &it->c->list[index] : NULL)
 /* Parts that are in neither step are no rows. */
 static const void *part_row(const struct knee_at *at, size_t index)
 {

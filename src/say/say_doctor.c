@@ -11,21 +11,6 @@
 #define TOLL    struct knee_toll
 #define RULE    struct knee_doctor_rule
 
-static const CHECKUP *checkup_of(const struct knee_at *at)
-{
-    while (at->up)
-        at = at->up;
-    return at->row;
-}
-
-/* The finding, also from inside its cost. */
-static const FINDING *finding_at(const struct knee_at *at)
-{
-    while (at->up && at->up->up)
-        at = at->up;
-    return at->row;
-}
-
 /* ---- What it costs ---- */
 
 static void cost_sentence(const CHECKUP *c, const FINDING *f, struct knee_text *text)
@@ -44,11 +29,7 @@ static void cost_sentence(const CHECKUP *c, const FINDING *f, struct knee_text *
         PUT(text, "no effect on an all-reduce of {message} on {GPUs}", c->bytes, c->ranks);
 }
 
-static void cost_words(const struct knee_at *at, struct knee_value *out)
-{
-    out->is = KNEE_A_TEXT;
-    cost_sentence(checkup_of(at), finding_at(at), &out->words);
-}
+WORDS(cost_words, void, cost_sentence(TOP(CHECKUP), UP(FINDING), text))
 
 #define COST(member, name, look, words) KNEE_FIELD(TOLL, member, name, NULL, look, DATA, words)
 static const struct knee_field cost_fields[] = {
@@ -66,7 +47,7 @@ static const struct knee_field cost_fields[] = {
 
 /* ---- Findings ---- */
 
-A_TEXT(severity, void, knee_severity_names.name((size_t)finding_at(at)->severity))
+A_TEXT(severity, FINDING, knee_severity_names.name((size_t)it->severity))
 
 static const char *word_of(const FINDING *f)
 {
@@ -142,19 +123,12 @@ static void first_line(const struct knee_at *at, struct knee_value *out)
         PUT(&out->words, "{} [[{}]]: ", f->rule->title, f->rule->id);
     else
         PUT(&out->words, "[[{}]] ", f->rule->id);
-    say_evidence(checkup_of(at), f, 0, &out->words);
+    say_evidence(TOP(CHECKUP), f, 0, &out->words);
 }
 
-A_TEXT(rule_id, void, finding_at(at)->rule->id)
-
-static void title(const struct knee_at *at, struct knee_value *out)
-{
-    out->is = KNEE_A_TEXT;
-    say_problem(finding_at(at), HEADLINE, &out->words);
-}
-
-GETTER(also, void, const char *same = finding_at(at)->rule->also;
-       knee_value_text(out, same ? same : ""))
+A_TEXT(rule_id, FINDING, it->rule->id)
+WORDS(title, FINDING, say_problem(it, HEADLINE, text))
+A_TEXT(also, FINDING, it->rule->also ? it->rule->also : "")
 
 #define OF_FINDING(member, name, look, words)                                                      \
     KNEE_FIELD(FINDING, member, name, NULL, look, DATA, words)
@@ -191,7 +165,7 @@ struct gap {
     const char *what, *why;
 };
 
-ROW_OF(gap_row, void, index < checkup_of(at)->gap_count ? &checkup_of(at)->gaps[index] : NULL)
+ROW_OF(gap_row, void, index < TOP(CHECKUP)->gap_count ? &TOP(CHECKUP)->gaps[index] : NULL)
 
 static const struct knee_field gap_fields[] = {
     KNEE_FIELD(struct gap, what, "what", "not checked", TEXT, FULL, "subject"),
@@ -205,10 +179,10 @@ static size_t count_of(const CHECKUP *c, enum knee_severity severity)
     return knee_checkup_count(c, severity) - worse;
 }
 
-A_NUMBER(errors, void, (double)count_of(checkup_of(at), KNEE_ERROR))
-A_NUMBER(warnings, void, (double)count_of(checkup_of(at), KNEE_WARNING))
-A_NUMBER(notes, void, (double)count_of(checkup_of(at), KNEE_NOTE))
-A_TEXT(cluster, void, checkup_of(at)->cluster.level_count ? checkup_of(at)->cluster_from : "")
+A_NUMBER(errors, void, (double)count_of(TOP(CHECKUP), KNEE_ERROR))
+A_NUMBER(warnings, void, (double)count_of(TOP(CHECKUP), KNEE_WARNING))
+A_NUMBER(notes, void, (double)count_of(TOP(CHECKUP), KNEE_NOTE))
+A_TEXT(cluster, void, TOP(CHECKUP)->cluster.level_count ? TOP(CHECKUP)->cluster_from : "")
 
 #define ONLY(function, name, look, words) KNEE_GET(function, name, NULL, look, DATA, words)
 #define COUNTED(member, name, words)      KNEE_FIELD(CHECKUP, member, name, NULL, COUNT, DATA, words)
@@ -252,16 +226,13 @@ static void say_title(const CHECKUP *c, struct knee_text *text)
                  {count_of(c, KNEE_WARNING), "warning"},
                  {count_of(c, KNEE_NOTE), "note"}};
     const char *before = ": ";
-    knee_text_puts(text, knee_say_count((double)c->hosts, "host").s);
-    if (c->files)
-        PUT(text, ", {files}", c->files);
+    PUT(text, "{hosts}[, {files}]", c->hosts, c->files);
     for (size_t i = 0; i < KNEE_COUNT_OF(parts); i++)
         if (parts[i].count) {
             PUT(text, "{}{}", before, knee_say_count((double)parts[i].count, parts[i].noun).s);
             before = ", ";
         }
-    if (c->strange)
-        PUT(text, "; {files} not recognised", c->strange);
+    PUT(text, "[; {files} not recognised]", c->strange);
 }
 
 static bool ends_sentence(const char *words)
@@ -307,9 +278,7 @@ static void say_strange(const CHECKUP *c, struct knee_text *text)
         end += strcspn(end + (named > 0), ",") + (named > 0);
     PUT(text, "Not recognised: ");
     knee_text_add(text, c->strange_names, (size_t)(end - c->strange_names));
-    if (c->strange > named)
-        PUT(text, " and {} more", c->strange - named);
-    PUT(text, ".\n");
+    PUT(text, "[ and {} more].\n", c->strange - named);
 }
 
 /* Is there a finding that a cluster would give a price to? */
@@ -331,10 +300,8 @@ static void say_limits(const CHECKUP *c, struct knee_text *text)
     knee_text_puts(text, c->gap_count ? ".\n" : "");
     if (c->strange_names[0])
         say_strange(c, text);
-    if (c->unread)
-        PUT(text, "Cannot read {files}: no permission, too large, or not a file.\n", c->unread);
-    if (c->dropped)
-        PUT(text, "Skipped {facts}: too many.\n", c->dropped);
+    PUT(text, "[Cannot read {files}: no permission, too large, or not a file.\n]", c->unread);
+    PUT(text, "[Skipped {facts}: too many.\n]", c->dropped);
     if (!c->cluster.level_count && slows_something(c))
         PUT(text, "Cost unknown: add --cluster.\n");
 }
@@ -357,23 +324,12 @@ const struct knee_answer_type knee_doctor_answer = {
 
 /* ---- The rules ---- */
 
-static const void *rule_row(const struct knee_at *at, size_t index)
-{
-    (void)at;
-    return knee_rule_at(index);
-}
-
+ROW_OF(rule_row, void, knee_rule_at(index))
 A_TEXT(rule_severity, RULE, knee_severity_names.name((size_t)it->severity))
-
-static void rule_text(struct knee_value *out, const char *text)
-{
-    knee_value_text(out, text ? text : "");
-}
-
-GETTER(rule_title, RULE, rule_text(out, it->title))
-GETTER(rule_key, RULE, rule_text(out, it->key))
-GETTER(rule_test, RULE, rule_text(out, it->test))
-GETTER(rule_limit, RULE, rule_text(out, it->limit))
+A_TEXT(rule_title, RULE, it->title ? it->title : "")
+A_TEXT(rule_key, RULE, it->key ? it->key : "")
+A_TEXT(rule_test, RULE, it->test ? it->test : "")
+A_TEXT(rule_limit, RULE, it->limit ? it->limit : "")
 
 static const struct knee_field rule_fields[] = {
     KNEE_FIELD(RULE, id, "id", "rule", TEXT, SCREEN, "name of the rule"),

@@ -67,11 +67,7 @@ static const struct knee_field sample_fields[] = {
     KNEE_GET(fitted_s, "fitted_s", NULL, TIME, DATA, "of the fit"),
     KNEE_GET(fit_error, "error", NULL, CHANGE, DATA, "fitted / measured - 1"),
 };
-static const void *sample_row(const struct knee_at *at, size_t i)
-{
-    const LOG *log = ((const LOGGED *)at->row)->log;
-    return i < log->sample_count ? &log->samples[i] : NULL;
-}
+ROW_OF(sample_row, LOGGED, index < it->log->sample_count ? &it->log->samples[index] : NULL)
 WHEN(was_fitted, LOGGED, it->fitted_s != NULL)
 A_TEXT(recognised, LOGGED, it->recognised ? it->cluster.name : NULL)
 #define K(member, key, head, kind, tier, words)                                                    \
@@ -308,11 +304,6 @@ static const struct knee_field protocol_fields[] = {
     T(net_more, "net-more"),
 };
 ROW_OF(protocol_row, CLUSTER, index < KNEE_PROTOCOLS ? &it->protocols[index] : NULL)
-static const void *own_parameter(const struct knee_at *at, size_t i)
-{
-    const struct knee_fitted *fitted = ((const CLUSTER *)at->row)->fitted;
-    return fitted && i < fitted->parameter_count ? &fitted->parameters[i] : NULL;
-}
 static const struct knee_field own_parameter_fields[] = {PARAMETER};
 #define CURVE struct knee_curve
 A_TEXT(curve_op, CURVE, knee_op_name((enum knee_op)it->op))
@@ -333,11 +324,10 @@ static const struct knee_field curve_fields[] = {
     KNEE_ROWS_BY(knot_bytes, "bytes", knot_fields, "sizes"),
     KNEE_ROWS_BY(knot_time, "time", knot_fields, "seconds"),
 };
-static const void *curve_row(const struct knee_at *at, size_t i)
-{
-    const struct knee_fitted *fitted = ((const CLUSTER *)at->row)->fitted;
-    return fitted && i < fitted->curve_count ? &fitted->curves[i] : NULL;
-}
+ROW_OF(own_parameter, CLUSTER,
+       it->fitted &&index < it->fitted->parameter_count ? &it->fitted->parameters[index] : NULL)
+ROW_OF(curve_row, CLUSTER,
+       it->fitted &&index < it->fitted->curve_count ? &it->fitted->curves[index] : NULL)
 static const struct knee_field cluster_fields[] = {
     KNEE_FIELD(CLUSTER, name, "name", NULL, TEXT, DATA, "its name"),
     KNEE_FIELD(CLUSTER, gpu, "gpu", NULL, TEXT, DATA, "its GPU"),

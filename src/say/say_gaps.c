@@ -5,14 +5,7 @@
 
 #define IDLE struct knee_idle_gap
 A_TEXT(idle_label, IDLE, knee_label_name(it->label))
-static void idle_next(const struct knee_at *at, struct knee_value *out)
-{
-    const char *name = ((const IDLE *)at->row)->next;
-    if (name)
-        knee_value_printf(out, "%.64s", name);
-    else
-        knee_value_text(out, NULL);
-}
+GETTER(idle_next, IDLE, if (it->next) knee_value_printf(out, "%.64s", it->next))
 const struct knee_field knee_idle_gap_fields[KNEE_IDLE_GAP_FIELDS] = {
     KNEE_FIELD(IDLE, rank, "rank", "rank", COUNT, FULL, ""),
     KNEE_FIELD(IDLE, step, "step", "step", COUNT, FULL, "-1: none is marked"),

@@ -10,19 +10,13 @@ enum { LISTED = 12 };
 
 #define REPORT struct knee_hang_report
 
-static const struct knee_hang_answer *answer_of(const struct knee_at *at)
-{
-    while (at->up)
-        at = at->up;
-    return ((const REPORT *)at->row)->answer;
-}
+#define CALL  struct knee_hang_call
+#define RANK  struct knee_hang_rank
+#define STATE struct knee_hang_state
+#define MARK  struct knee_job_mark
 
-static const struct knee_job_record *record_of(const struct knee_at *at)
-{
-    while (at->up)
-        at = at->up;
-    return ((const REPORT *)at->row)->record;
-}
+#define ANSWER TOP(REPORT)->answer
+#define RECORD TOP(REPORT)->record
 
 static const char *certainty_name(enum knee_certainty certainty)
 {
@@ -32,11 +26,11 @@ static const char *certainty_name(enum knee_certainty certainty)
 
 /* ---- Fields of a call ---- */
 
-A_TEXT(call_group, struct knee_hang_call, record_of(at)->roll.groups[it->group].name)
-A_TEXT(call_description, struct knee_hang_call, record_of(at)->roll.groups[it->group].description)
-A_NUMBER(call_number, struct knee_hang_call, it->waits >= 0 ? (double)it->waits : (double)NAN)
-A_TEXT(call_operation, struct knee_hang_call, it->waits >= 0 ? knee_op_name(it->op) : NULL)
-A_NUMBER(call_elements, struct knee_hang_call,
+A_TEXT(call_group, CALL, RECORD->roll.groups[it->group].name)
+A_TEXT(call_description, CALL, RECORD->roll.groups[it->group].description)
+A_NUMBER(call_number, CALL, it->waits >= 0 ? (double)it->waits : (double)NAN)
+A_TEXT(call_operation, CALL, it->waits >= 0 ? knee_op_name(it->op) : NULL)
+A_NUMBER(call_elements, CALL,
          it->waits >= 0 && it->elements >= 0 ? (double)it->elements : (double)NAN)
 
 static const struct knee_field call_fields[] = {
@@ -45,19 +39,17 @@ static const struct knee_field call_fields[] = {
     KNEE_GET(call_number, "number", NULL, COUNT, DATA, "sequence number in the group"),
     KNEE_GET(call_operation, "operation", NULL, TEXT, DATA, "the collective"),
     KNEE_GET(call_elements, "elements", NULL, COUNT, DATA, "elements that go in"),
-    KNEE_FIELD(struct knee_hang_call, frame, "frame", NULL, TEXT, DATA,
-               "line of the program that made the call"),
+    KNEE_FIELD(CALL, frame, "frame", NULL, TEXT, DATA, "line of the program that made the call"),
 };
 
 /* ---- Ranks ---- */
 
-A_TEXT(rank_class, struct knee_hang_rank,
-       it->kind != KNEE_HANG_NOT ? knee_hang_kind(it->kind)->name : NULL)
-A_NUMBER(rank_exit, struct knee_hang_rank, it->exit >= 0 ? it->exit : (double)NAN)
+A_TEXT(rank_class, RANK, it->kind != KNEE_HANG_NOT ? knee_hang_kind(it->kind)->name : NULL)
+A_NUMBER(rank_exit, RANK, it->exit >= 0 ? it->exit : (double)NAN)
 
-static const char *state_of(const struct knee_hang_rank *rank)
+static const char *state_of(const RANK *rank)
 {
-    const struct knee_hang_call *call = rank->call;
+    const CALL *call = rank->call;
     if (call && call->waits >= 0)
         return call->broken                  ? "lost its connection"
                : call->dump && call->started ? "started, not done"
@@ -70,22 +62,22 @@ static const char *state_of(const struct knee_hang_rank *rank)
     return rank->dump ? "nothing recorded" : rank->text ? "no collective line" : "no line";
 }
 
-A_TEXT(rank_state, struct knee_hang_rank, state_of(it))
-OBJECT(rank_call, struct knee_hang_rank, it->call && it->call->waits >= 0 ? it->call : NULL)
+A_TEXT(rank_state, RANK, state_of(it))
+OBJECT(rank_call, RANK, it->call && it->call->waits >= 0 ? it->call : NULL)
 
-static void number_or_none(struct knee_value *out, const struct knee_hang_call *call, bool entered)
+static void number_or_none(struct knee_value *out, const CALL *call, bool entered)
 {
     int64_t number = !call ? -1 : entered ? call->entered : call->completed;
     if (number >= 0)
         knee_value_number(out, (double)number);
 }
 
-GETTER(rank_completed, struct knee_hang_rank, number_or_none(out, it->call, false))
-GETTER(rank_entered, struct knee_hang_rank, number_or_none(out, it->call, true))
+GETTER(rank_completed, RANK, number_or_none(out, it->call, false))
+GETTER(rank_entered, RANK, number_or_none(out, it->call, true))
 
 static const struct knee_field rank_fields[] = {
-    KNEE_FIELD(struct knee_hang_rank, rank, "rank", NULL, COUNT, DATA, "rank"),
-    KNEE_FIELD(struct knee_hang_rank, host, "host", NULL, TEXT, DATA, "its node"),
+    KNEE_FIELD(RANK, rank, "rank", NULL, COUNT, DATA, "rank"),
+    KNEE_FIELD(RANK, host, "host", NULL, TEXT, DATA, "its node"),
     KNEE_GET(rank_completed, "completed", NULL, COUNT, DATA, "last call that it finished"),
     KNEE_GET(rank_entered, "enqueued", NULL, COUNT, DATA, "last call that it enqueued"),
     KNEE_OBJECT(rank_call, "waiting", call_fields, "the call it waits in", .flat = true),
@@ -119,23 +111,13 @@ static void list_ranks(const struct knee_hang_answer *a, uint32_t state, struct 
     }
 }
 
-static const struct knee_hang_state *state_at(const struct knee_at *at)
-{
-    return at->row;
-}
-
-static void state_ranks(const struct knee_at *at, struct knee_value *out)
-{
-    out->is = KNEE_A_TEXT;
-    list_ranks(answer_of(at), state_at(at)->like->state, &out->words);
-}
-
-A_TEXT(state_node, struct knee_hang_state, it->count == 1 ? it->like->host : "")
-GETTER(state_completed, struct knee_hang_state, number_or_none(out, it->like->call, false))
+WORDS(state_ranks, STATE, list_ranks(ANSWER, it->like->state, text))
+A_TEXT(state_node, STATE, it->count == 1 ? it->like->host : "")
+GETTER(state_completed, STATE, number_or_none(out, it->like->call, false))
 
 static void state_waits(const struct knee_at *at, struct knee_value *out)
 {
-    const struct knee_hang_call *call = state_at(at)->like->call;
+    const CALL *call = ((const STATE *)at->row)->like->call;
     if (!call || call->waits < 0)
         return;
     knee_value_printf(out, "%s %lld", knee_op_name(call->op), (long long)call->waits);
@@ -143,8 +125,8 @@ static void state_waits(const struct knee_at *at, struct knee_value *out)
         PUT(&out->words, ", {count}", call->elements);
 }
 
-A_TEXT(state_word, struct knee_hang_state, state_of(it->like))
-GETTER(state_class, struct knee_hang_state, enum knee_hang_class kind = it->like->kind;
+A_TEXT(state_word, STATE, state_of(it->like))
+GETTER(state_class, STATE, enum knee_hang_class kind = it->like->kind;
        knee_value_text(out, kind != KNEE_HANG_NOT ? knee_hang_kind(kind)->name : NULL))
 
 static const struct knee_field state_fields[] = {
@@ -161,15 +143,9 @@ static const struct knee_field state_fields[] = {
 /* ---- Evidence ---- */
 
 ROW_OF(evidence_row, void,
-       index < answer_of(at)->evidence_count ? &record_of(at)->marks[answer_of(at)->evidence[index]]
-                                             : NULL)
+       index < ANSWER->evidence_count ? &RECORD->marks[ANSWER->evidence[index]] : NULL)
 
-static const struct knee_job_mark *mark_at(const struct knee_at *at)
-{
-    return at->row;
-}
-
-A_TEXT(mark_file, struct knee_job_mark, record_of(at)->files[it->file].name)
+A_TEXT(mark_file, MARK, RECORD->files[it->file].name)
 
 static const char *base_name(const char *path)
 {
@@ -177,13 +153,13 @@ static const char *base_name(const char *path)
     return slash ? slash + 1 : path;
 }
 
-GETTER(mark_place, struct knee_job_mark,
-       knee_value_printf(out, "%.40s:%u", base_name(record_of(at)->files[it->file].name), it->line))
-A_NUMBER(mark_rank, struct knee_job_mark, it->rank >= 0 ? it->rank : (double)NAN)
+GETTER(mark_place, MARK,
+       knee_value_printf(out, "%.40s:%u", base_name(RECORD->files[it->file].name), it->line))
+A_NUMBER(mark_rank, MARK, it->rank >= 0 ? it->rank : (double)NAN)
 
 static void mark_short(const struct knee_at *at, struct knee_value *out)
 {
-    const char *text = mark_at(at)->text;
+    const char *text = ((const MARK *)at->row)->text;
     size_t length = strcspn(text, "\r\n");
     knee_value_printf(out, "%.*s%s", (int)(length > 72 ? 72 : length), text,
                       length > 72 ? "..." : "");
@@ -193,27 +169,26 @@ static const struct knee_field evidence_fields[] = {
     KNEE_GET(mark_rank, "rank", "rank", COUNT, SCREEN, "whose line it is"),
     KNEE_GET(mark_file, "file", NULL, TEXT, DATA, "file"),
     KNEE_GET(mark_place, "place", "evidence", TEXT, SCREEN, "file:line"),
-    KNEE_FIELD(struct knee_job_mark, line, "line", NULL, COUNT, DATA, "from 1; 0: the whole file"),
-    KNEE_FIELD(struct knee_job_mark, text, "text", NULL, TEXT, DATA, "the line"),
+    KNEE_FIELD(MARK, line, "line", NULL, COUNT, DATA, "from 1; 0: the whole file"),
+    KNEE_FIELD(MARK, text, "text", NULL, TEXT, DATA, "the line"),
     KNEE_GET(mark_short, "says", "says", TEXT, SCREEN, "its beginning"),
 };
 
 /* ---- The verdict ---- */
 
-A_TEXT(verdict_class, void, knee_hang_kind(answer_of(at)->kind)->name)
-A_TEXT(verdict_certainty, void, certainty_name(answer_of(at)->certainty))
-ROW_OF(named_row, void, index < answer_of(at)->named_count ? &answer_of(at)->named[index] : NULL)
+A_TEXT(verdict_class, void, knee_hang_kind(ANSWER->kind)->name)
+A_TEXT(verdict_certainty, void, certainty_name(ANSWER->certainty))
+ROW_OF(named_row, void, index < ANSWER->named_count ? &ANSWER->named[index] : NULL)
 A_NUMBER(bare_rank, void, *(const int32_t *)at->row)
 
 static const struct knee_field bare_rank_fields[] = {
     {.kind = COUNT, .tier = DATA, .get = bare_rank, .about = "rank"},
 };
 
-OBJECT(verdict_collective, void, answer_of(at)->waits)
+OBJECT(verdict_collective, void, ANSWER->waits)
 OBJECT(verdict_instead, void,
-       answer_of(at)->instead != NULL && answer_of(at)->instead->waits >= 0 ? answer_of(at)->instead
-                                                                            : NULL)
-A_TEXT(verdict_fix, void, knee_hang_fix(&(REPORT){record_of(at), answer_of(at)}))
+       ANSWER->instead != NULL && ANSWER->instead->waits >= 0 ? ANSWER->instead : NULL)
+A_TEXT(verdict_fix, void, knee_hang_fix(TOP(REPORT)))
 
 static const struct knee_field verdict_fields[] = {
     KNEE_GET(verdict_class, "class", NULL, TEXT, DATA,
@@ -229,15 +204,13 @@ static const struct knee_field verdict_fields[] = {
     KNEE_GET(verdict_fix, "fix", NULL, TEXT, DATA, "what to do"),
 };
 
-A_NUMBER(unknown_errors, void, (double)record_of(at)->unknown_errors)
+A_NUMBER(unknown_errors, void, (double)RECORD->unknown_errors)
 A_TEXT(first_unknown, void,
-       record_of(at)->unknown_mark != KNEE_JOB_NO_MARK
-           ? record_of(at)->marks[record_of(at)->unknown_mark].text
-           : NULL)
-A_NUMBER(file_count, void, (double)record_of(at)->file_count)
-A_NUMBER(files_unknown, void, (double)(record_of(at)->unknown_files + record_of(at)->refused_files))
-ROW_OF(states_row, void, index < answer_of(at)->state_count ? &answer_of(at)->states[index] : NULL)
-ROW_OF(ranks_row, void, index < answer_of(at)->rank_count ? &answer_of(at)->ranks[index] : NULL)
+       RECORD->unknown_mark != KNEE_JOB_NO_MARK ? RECORD->marks[RECORD->unknown_mark].text : NULL)
+A_NUMBER(file_count, void, (double)RECORD->file_count)
+A_NUMBER(files_unknown, void, (double)(RECORD->unknown_files + RECORD->refused_files))
+ROW_OF(states_row, void, index < ANSWER->state_count ? &ANSWER->states[index] : NULL)
+ROW_OF(ranks_row, void, index < ANSWER->rank_count ? &ANSWER->ranks[index] : NULL)
 
 static const struct knee_field fields[] = {
     KNEE_GROUP("verdict", verdict_fields, "the answer"),
@@ -266,11 +239,10 @@ static void say_ranks(const int32_t *ranks, size_t count, struct knee_text *text
     PUT(text, "Rank{} ", count == 1 ? "" : "s");
     for (size_t i = 0; i < shown; i++)
         PUT(text, "{}{}", i == 0 ? "" : i + 1 == count ? " and " : ", ", ranks[i]);
-    if (count > shown)
-        PUT(text, " and {} more", count - shown);
+    PUT(text, "[ and {} more]", count - shown);
 }
 
-static void say_call(const REPORT *r, const struct knee_hang_call *call, struct knee_text *text)
+static void say_call(const REPORT *r, const CALL *call, struct knee_text *text)
 {
     const struct knee_comm_group *group = &r->record->roll.groups[call->group];
     PUT(text, "{} {}", knee_op_name(call->op), call->waits);
@@ -283,7 +255,7 @@ static void say_call(const REPORT *r, const struct knee_hang_call *call, struct 
             about[0] ? ")" : "");
 }
 
-static void say_frame(const struct knee_hang_call *call, struct knee_text *text)
+static void say_frame(const CALL *call, struct knee_text *text)
 {
     if (call->frame[0])
         PUT(text, ", at {}", base_name(call->frame));
@@ -326,8 +298,7 @@ static bool say_other(const struct knee_hang_answer *a, struct knee_text *text)
 }
 
 /* What the ranks named did. `call` is what the others wait in; NULL leaves it out. */
-static void say_deed(const struct knee_hang_answer *a, const struct knee_hang_call *call,
-                     struct knee_text *text)
+static void say_deed(const struct knee_hang_answer *a, const CALL *call, struct knee_text *text)
 {
     const char *does = knee_hang_kind(a->kind)->does;
     bool guess = a->certainty == KNEE_LIKELY && a->kind != KNEE_HANG_FROZEN;
@@ -356,7 +327,7 @@ enum { HEADLINE = 80 };
 static void headline_ranks(const REPORT *r, struct knee_text *text)
 {
     const struct knee_hang_answer *a = r->answer;
-    const struct knee_hang_call *call = a->waits && a->waits->waits >= 0 ? a->waits : NULL;
+    const CALL *call = a->waits && a->waits->waits >= 0 ? a->waits : NULL;
     for (int shorter = 0; shorter < 3; shorter++) {
         struct knee_text line = {.alloc = text->alloc};
         if (shorter && a->named_count > 1)
@@ -535,10 +506,7 @@ static void say_effect(const REPORT *r, struct knee_text *text)
             r->record->slurm_job);
     else
         PUT(text, "Fix: {}.", knee_hang_fix(r));
-    if (host[0])
-        PUT(text, " Its node: {}.", host);
-    if (a->lost_s > 0)
-        PUT(text, " The others waited {time}.", a->lost_s);
+    PUT(text, "[ Its node: {}.][ The others waited {time}.]", host, a->lost_s);
 }
 
 static void say_voids(const REPORT *r, struct knee_text *text)
@@ -551,8 +519,7 @@ static void say_voids(const REPORT *r, struct knee_text *text)
             base_name(record->files[record->mixed[1] - 1].name));
         return;
     }
-    if (record->refused_files)
-        PUT(text, "{files} cannot be read, first: {}. ", record->refused_files, record->refused);
+    PUT(text, "[{files} cannot be read, first: {}. ]", record->refused_files, record->refused);
     if (record->unknown_errors && (kind == KNEE_HANG_NOT || kind == KNEE_HANG_UNKNOWN) &&
         record->unknown_mark != KNEE_JOB_NO_MARK)
         PUT(text, "{error lines} knee does not know, first: {.80}", record->unknown_errors,
@@ -586,9 +553,7 @@ static void say_title(const REPORT *r, struct knee_text *text)
         PUT(text, "{}{}", before, knee_say_count((double)count, kinds[i].noun).s);
         before = ", ";
     }
-    size_t lost = r->record->unknown_files + r->record->refused_files;
-    if (lost)
-        PUT(text, "; {files} not used", lost);
+    PUT(text, "[; {files} not used]", r->record->unknown_files + r->record->refused_files);
 }
 
 /* The lines behind it: file, number, beginning. */
@@ -598,7 +563,7 @@ static void say_evidence(const REPORT *r, struct knee_text *text)
     if (a->evidence_count)
         PUT(text, "Evidence:\n");
     for (size_t i = 0; i < a->evidence_count && i < 4; i++) {
-        const struct knee_job_mark *mark = &r->record->marks[a->evidence[i]];
+        const MARK *mark = &r->record->marks[a->evidence[i]];
         const char *base = base_name(r->record->files[mark->file].name);
         size_t used = strlen(base) < 30 ? strlen(base) : 30;
         const char *line = point_of(mark->text);
@@ -626,8 +591,7 @@ static void say(const void *result, struct knee_said *said)
                 ? ""
                 : " Record dumps next time: TORCH_FR_BUFFER_SIZE=2000 "
                   "TORCH_NCCL_DUMP_ON_TIMEOUT=1 TORCH_FR_DUMP_TEMP_FILE=/shared/fr_");
-    if (a->followed)
-        PUT(&said->after, "{ranks} failed after it.\n", a->followed);
+    PUT(&said->after, "[{ranks} failed after it.\n]", a->followed);
 }
 
 const struct knee_answer_type knee_hang_answer_type = {

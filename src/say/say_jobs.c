@@ -17,14 +17,11 @@ static void say_host(const struct knee_sched_account *s, struct knee_text *text)
 
 static void say_hours_of_jobs(const struct knee_sched_account *s, struct knee_text *text)
 {
-    PUT(text, "{jobs}, {large} node-hours", s->jobs, s->node_s / 3600);
-    if (!isnan(s->gpu_s))
-        PUT(text, ", {large} GPU-hours", s->gpu_s / 3600);
-    PUT(text, ".");
+    PUT(text, "{jobs}, {large} node-hours[, {large} GPU-hours].", s->jobs, s->node_s / 3600,
+        s->gpu_s / 3600);
     for (int i = KNEE_SCHED_FAILED; i <= KNEE_SCHED_CANCELLED; i++)
-        if (s->by_state[i])
-            PUT(text, " {}: {count}.", knee_sched_state_name((enum knee_sched_state)i),
-                s->by_state[i]);
+        PUT(text, "[ {}: {count}.]", knee_sched_state_name((enum knee_sched_state)i),
+            s->by_state[i]);
 }
 
 /* The jobs alone are the answer; with logs they follow the table. */

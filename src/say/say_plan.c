@@ -48,14 +48,9 @@ static void say_options(const struct knee_plan *p, struct knee_text *text)
         PUT(text, ", {}", shards[p->shard]);
     if (p->shard == KNEE_ZERO3 && p->shard_size < p->dp * p->cp)
         PUT(text, " in groups of {}", p->shard_size);
-    if (p->recompute == KNEE_KEEP)
-        PUT(text, ", no recompute");
-    else
-        PUT(text, ", {} recompute", recompute);
-    if (p->schedule == KNEE_ZERO_BUBBLE)
-        PUT(text, ", zero-bubble");
-    if (p->offload == KNEE_OFFLOAD_OPTIMIZER)
-        PUT(text, ", optimizer on the host");
+    PUT(text, ", {} recompute{}{}", p->recompute == KNEE_KEEP ? "no" : recompute,
+        p->schedule == KNEE_ZERO_BUBBLE ? ", zero-bubble" : "",
+        p->offload == KNEE_OFFLOAD_OPTIMIZER ? ", optimizer on the host" : "");
 }
 
 void knee_say_plan(const struct knee_plan *p, struct knee_text *text)
@@ -82,10 +77,7 @@ static void say_title(const A *a, struct knee_text *text)
                                                                : NULL;
     knee_text_puts(text, a->shape.model >= 0 ? knee_model_names.name((size_t)a->shape.model)
                                              : "Your model");
-    if (a->row_count > 1)
-        PUT(text, " on {}-{} {}", a->rows[0].gpus, last->gpus, gpu_name(a));
-    else
-        PUT(text, " on {} {}", last->gpus, gpu_name(a));
+    PUT(text, " on [{}-]{} {}", a->row_count > 1 ? a->rows[0].gpus : 0, last->gpus, gpu_name(a));
     if (a->machine.node_size > 0 && last->gpus > a->machine.node_size && a->row_count == 1)
         PUT(text, " ({} nodes)", ceil(last->gpus / a->machine.node_size));
     if (plan)
@@ -142,10 +134,8 @@ static void not_met(const A *a, struct knee_said *said)
     PUT(&said->headline, "No GPU count meets the {}{}{}.", isnan(q->budget) ? "" : "budget",
         isnan(q->budget) || isnan(q->deadline_s) ? "" : " and the ",
         isnan(q->deadline_s) ? "" : "deadline");
-    PUT(&said->reason, "The fastest takes {time}", a->fastest_s);
-    if (!isnan(a->cheapest))
-        PUT(&said->reason, "; the cheapest costs {dollars}", a->cheapest);
-    PUT(&said->reason, ".");
+    PUT(&said->reason, "The fastest takes {time}[; the cheapest costs {dollars}].", a->fastest_s,
+        a->cheapest);
 }
 
 enum { HEADLINE = 80 };
@@ -184,14 +174,11 @@ static void say_speed(const A *a, const ROW *row, struct knee_text *text)
     const COST *c = &row->found.best[0].cost;
     PUT(text, "{} per step, {large} tokens/s, {share} MFU", step_words(c).s, c->tokens_per_s,
         c->mfu_causal);
-    if (isnan(row->time_s) && !isnan(row->cost_per_billion))
-        PUT(text, ", {dollars} per billion tokens", row->cost_per_billion);
-    PUT(text, ".");
-    if (!isnan(row->time_s))
-        PUT(text, " {large} tokens take {time}", a->question.tokens, row->time_s);
-    if (!isnan(row->cost))
-        PUT(text, " and cost {dollars}", row->cost);
-    knee_text_puts(text, isnan(row->time_s) ? "" : ".");
+    if (isnan(row->time_s))
+        PUT(text, "[, {dollars} per billion tokens].", row->cost_per_billion);
+    else
+        PUT(text, ". {large} tokens take {time}[ and cost {dollars}].", a->question.tokens,
+            row->time_s, row->cost);
 }
 
 static void say_memory(const COST *c, struct knee_text *text)
@@ -282,19 +269,16 @@ static void say_after(const A *a, const ROW *row, struct knee_text *text)
 
 static void say_assumed(const A *a, struct knee_text *text)
 {
-    if (a->machine.cluster.name[0])
-        PUT(text, "cluster {}", a->machine.cluster.name);
     const char *why = a->machine.why_assumed ? a->machine.why_assumed
                       : a->shape.experts > 1 ? "wider interval: few measured runs have experts"
-                                             : NULL;
-    if (why)
-        PUT(text, "{}{}", text->length ? "; " : "", why);
+                                             : "";
+    PUT(text, "[cluster {}]", a->machine.cluster.name);
+    PUT(text, text->length ? "[; {}]" : "{}", why);
 }
 
 static void say_notes(const A *a, const ROW *row, struct knee_text *text)
 {
-    if (!isnan(a->smallest_gpus))
-        PUT(text, "fits on {GPUs} or more\n", a->smallest_gpus);
+    PUT(text, "[fits on {GPUs} or more\n]", a->smallest_gpus);
     if (row && !isnan(a->baseline_gpus))
         PUT(text, "efficiency is against the best plan on {GPUs}{}\n", a->baseline_gpus,
             a->runs ? ", goodput included" : "");
@@ -373,11 +357,8 @@ static const struct knee_view views[] = {
     {.list = "failures.inputs", .tier = FULL},
 };
 
-const struct knee_answer_type knee_plan_answer_type = {.schema = "knee.plan/1",
-                                                       .fields = knee_plan_fields,
-                                                       .field_count = KNEE_PLAN_FIELDS,
-                                                       KNEE_VIEWS(views),
-                                                       .say = say};
+const struct knee_answer_type knee_plan_answer_type = {
+    .schema = "knee.plan/1", KNEE_FIELDS(knee_plan_fields), KNEE_VIEWS(views), .say = say};
 
 static void say_ops(const void *result, struct knee_said *said)
 {
@@ -390,8 +371,5 @@ static void say_ops(const void *result, struct knee_said *said)
     PUT(&said->reason, "Operations of one layer on one GPU, for one micro-batch.");
 }
 static const struct knee_view ops_views[] = {{.list = "operations"}};
-const struct knee_answer_type knee_ops_answer = {.schema = "knee.ops/1",
-                                                 .fields = knee_ops_fields,
-                                                 .field_count = 1,
-                                                 KNEE_VIEWS(ops_views),
-                                                 .say = say_ops};
+const struct knee_answer_type knee_ops_answer = {
+    .schema = "knee.ops/1", KNEE_FIELDS(knee_ops_fields), KNEE_VIEWS(ops_views), .say = say_ops};

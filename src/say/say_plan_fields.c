@@ -404,11 +404,7 @@ static const struct knee_field stage_fields[] = {
     KNEE_GET(rank_ratio, "ratio", "R", NUMBER, FULL, "exposed communication / compute"),
     KNEE_GET(rank_share, "efficiency", NULL, SHARE, DATA, "compute / (compute + exposed)"),
 };
-static const void *stage_row(const struct knee_at *at, size_t i)
-{
-    const struct knee_account *account = ((const A *)at->row)->simulated;
-    return i < account->rank_count ? &account->ranks[i] : NULL;
-}
+ROW_OF(stage_row, A, index < it->simulated->rank_count ? &it->simulated->ranks[index] : NULL)
 WHEN(simulated, A, it->simulated != NULL)
 static const struct knee_field simulation_fields[] = {
     KNEE_FIELD(A, simulated_s, "step_s", "simulated step", TIME, FULL, "event by event"),
@@ -473,11 +469,9 @@ static const struct knee_field front_fields[] = {
     KNEE_GET(plan_words, "plan", "less memory for more time", TEXT, FULL, "in words"),
     KNEE_AMONG(FOUND, cost, flat_cost),
 };
-#define SHOWN(name, head, getter, table, number)                                                   \
-    {                                                                                              \
-        .key = name, .heading = KNEE_SHOWN(head), .kind = KNEE_AS_OBJECT, .object = getter,        \
-        .about = KNEE_ABOUT("of the plan to use"), FIELDS_OF(table, number), .flat = true          \
-    }
+#define SHOWN(name, head, getter, table)                                                           \
+    KNEE_OBJECT(getter, name, table, "of the plan to use", .heading = KNEE_SHOWN(head),            \
+                .flat = true)
 
 #define ALIKE struct knee_alike
 const struct knee_field knee_alike_fields[KNEE_ALIKE_FIELDS] = {
@@ -508,9 +502,9 @@ const struct knee_field knee_plan_fields[KNEE_PLAN_FIELDS] = {
                .when = some_plan),
     KNEE_GROUP("simulation", simulation_fields, "--simulate", .when = simulated),
     KNEE_ARRAY(A, remedies, remedy_count, "remedies", remedy_fields, "what makes it fit"),
-    SHOWN("parts", "where the step goes", shown_cost, part_fields, KNEE_COUNT_OF(part_fields)),
-    SHOWN("memory", "memory of one GPU", shown_memory, knee_memory_fields, KNEE_MEMORY_FIELDS),
-    SHOWN("run", "the run", shown_run, run_fields, KNEE_COUNT_OF(run_fields)),
+    SHOWN("parts", "where the step goes", shown_cost, part_fields),
+    SHOWN("memory", "memory of one GPU", shown_memory, knee_memory_fields),
+    SHOWN("run", "the run", shown_run, run_fields),
     KNEE_ROWS_BY(shown_front, "tradeoff", front_fields, "less memory for more time"),
     KNEE_ROWS_BY(alike_row, "published_runs", knee_alike_fields, "measured runs like it",
                  .tall = true),

@@ -282,7 +282,7 @@ static void say_title(const P *p, struct knee_text *text)
         PUT(text, "{large} parameters", p->job.params);
     else
         PUT(text, "Measured job");
-    PUT(text, "{}{}, data parallel", gpu ? " on " : "", gpu ? gpu->name : "");
+    PUT(text, "[ on {}], data parallel", gpu ? gpu->name : "");
     if (p->at.global_batch >= 1 && p->job.scaling == KNEE_STRONG && p->job.seq > 1)
         PUT(text, ", batch {} x {} tokens", p->at.global_batch, p->job.seq);
     else if (p->job.scaling == KNEE_STRONG && p->at.global_batch >= 1)
@@ -300,8 +300,7 @@ static void say_memory(const P *p, struct knee_text *text)
         m->capacity_bytes);
     if (isnan(m->zero3_workers))
         PUT(text, "Add TP or PP: knee plan.");
-    else
-        PUT(text, "Use FSDP on {GPUs} or more.", m->zero3_workers);
+    PUT(text, "[Use FSDP on {GPUs} or more.]", m->zero3_workers);
 }
 
 static void say_knee(const P *p, struct knee_text *text)
@@ -313,9 +312,8 @@ static void say_knee(const P *p, struct knee_text *text)
     else if (stop <= 1)
         PUT(text, "Use one GPU: two run below {share} efficiency.", p->job.tolerance);
     else if (stop == knee->limit_workers)
-        PUT(text, "Scales to {GPUs}, where each has one {} left{}{}.", stop, example_word(p),
-            p->at.workers == stop ? "" : ": efficiency ",
-            p->at.workers == stop ? "" : SAY_SHARE(knee->tolerance_efficiency));
+        PUT(text, "Scales to {GPUs}, where each has one {} left[: efficiency {share}].", stop,
+            example_word(p), p->at.workers == stop ? 0 : knee->tolerance_efficiency);
     else
         PUT(text, "{} {}{GPUs}, the last count with {share} efficiency.",
             p->at.workers > stop ? "Stop at" : "Scales to",
@@ -382,10 +380,9 @@ static void say_change(const P *p, struct knee_text *text)
             PUT(text, " Twice the GPUs: {times} throughput.", 1 + grow->gain);
         return;
     }
-    PUT(text, "Best change: {}, {change} throughput", lever->action, lever->gain);
-    if (lever->saved_per_day > 0)
-        PUT(text, ", saves {dollars} per day", lever->saved_per_day);
-    knee_text_puts(text, lever->numerics == KNEE_NUMERICS_TRAINING ? "; changes training." : ".");
+    PUT(text, "Best change: {}, {change} throughput[, saves {dollars} per day]{}.", lever->action,
+        lever->gain, lever->saved_per_day,
+        lever->numerics == KNEE_NUMERICS_TRAINING ? "; changes training" : "");
 }
 
 static bool is_default(const P *p, const char *key)
@@ -446,9 +443,7 @@ static void say_solution(const SOLVED *s, struct knee_said *said)
     else
         PUT(text, "Set {} to at {} {}: {} is then {}", variable, s->at_most ? "most" : "least",
             in_unit(s->value, s->unit).s, s->target, wanted.s);
-    if (!isnan(s->workers))
-        PUT(text, " on {GPUs}", s->workers);
-    PUT(text, ".");
+    PUT(text, "[ on {GPUs}].", s->workers);
     if (isnan(s->value) && !s->any)
         PUT(&said->reason, "The best, {}, gives {}. ", in_unit(s->best_value, s->unit).s,
             in_unit(s->best_target, s->target_unit).s);

@@ -12,11 +12,6 @@ enum { NAMED = 6 };
 #define ANSWER struct knee_ras_answer
 #define ROW    struct knee_ras_row
 
-static const ROW *row_at(const struct knee_at *at)
-{
-    return at->row;
-}
-
 static const char *state_of(const ROW *row)
 {
     return row->rank->dead           ? "dead"
@@ -66,41 +61,26 @@ static const struct knee_field fields[] = {
     KNEE_AMONG_BY(answer_object, answer_fields),
 };
 
-static bool stands_out(const struct knee_at *row)
+static bool any_stands_out(const ANSWER *a)
 {
-    const ANSWER *a = row->up->row;
-    bool any = a->dead || a->unresponsive || a->failed || a->late || a->still_comms;
-    return !any || *state_of(row_at(row));
+    return a->dead || a->unresponsive || a->failed || a->late || a->still_comms;
 }
+WHEN(stands_out, ROW, !any_stands_out(at->up->row) || *state_of(it))
 
 static const struct knee_view views[] = {{.list = "ranks", .pick = stands_out}};
 
 /* ---- Sentences ---- */
 
-static bool is_dead(const ROW *row)
-{
-    return row->rank->dead;
-}
-
-static bool is_unresponsive(const ROW *row)
-{
-    return row->rank->unresponsive && !row->rank->dead;
-}
-
-static bool is_failed(const ROW *row)
-{
-    return row->rank->failed;
-}
-
-static bool is_late(const ROW *row)
-{
-    return row->late;
-}
-
-static bool is_waited_for(const ROW *row)
-{
-    return row->still && row->lag > 0;
-}
+#define IS(name, holds)                                                                            \
+    static bool is_##name(const ROW *row)                                                          \
+    {                                                                                              \
+        return holds;                                                                              \
+    }
+IS(dead, row->rank->dead)
+IS(unresponsive, row->rank->unresponsive && !row->rank->dead)
+IS(failed, row->rank->failed)
+IS(late, row->late)
+IS(waited_for, row->still && row->lag > 0)
 
 /* "Rank 3 on node0 is dead." "Ranks 3 on node0, 5 on node1 are dead." False: none is. */
 static bool say_ranks(const ANSWER *a, bool (*is)(const ROW *), const char *one, const char *many,
@@ -116,9 +96,7 @@ static bool say_ranks(const ANSWER *a, bool (*is)(const ROW *), const char *one,
         if (is(&a->rows[i]))
             PUT(text, "{}{} on {.40}", shown++ ? ", " : "", a->rows[i].rank->rank,
                 a->rows[i].rank->host);
-    if (count > shown)
-        PUT(text, " and {} more", count - shown);
-    PUT(text, " {}.", count == 1 ? one : many);
+    PUT(text, "[ and {} more] {}.", count - shown, count == 1 ? one : many);
     return true;
 }
 

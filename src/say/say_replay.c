@@ -14,11 +14,7 @@ A_TEXT(numerics, struct knee_replay_row,
        it->bound ? "upper bound"
                  : knee_numerics_name(knee_change_numerics(it->name, it->training_changes)))
 
-static void words(const struct knee_at *at, struct knee_value *out)
-{
-    knee_value_printf(out, "%s", "");
-    knee_change_words(((const struct knee_replay_row *)at->row)->name, &out->words);
-}
+WORDS(words, struct knee_replay_row, knee_change_words(it->name, text))
 
 /* Rows come in this order; each group has a heading line. */
 static const char *group(const struct knee_at *at)
@@ -171,11 +167,9 @@ static void say_notes(const struct knee_replay *r, struct knee_said *said)
     PUT(&said->notes,
         "dependencies: {} recorded, {} inferred, {} guessed; {share} of the step unexplained\n",
         r->real, r->ruled, r->guessed, r->unexplained);
-    if (r->unmet)
-        PUT(&said->notes, "{} communication calls lack partners and keep their measured time\n",
-            r->unmet);
-    if (r->turn_s > 0)
-        PUT(&said->notes, "ranks share a GPU in turns of {time}\n", r->turn_s);
+    PUT(&said->notes, "[{} communication calls lack partners and keep their measured time\n]",
+        r->unmet);
+    PUT(&said->notes, "[ranks share a GPU in turns of {time}\n]", r->turn_s);
 }
 
 /* Profilers slow the host, not the GPU: 1.7 to 2.5 times on five jobs measured with and without. */

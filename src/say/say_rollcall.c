@@ -15,17 +15,7 @@ enum { NAMED = 6 };
 #define STUCK  struct knee_stuck
 #define KIND   struct knee_collective_account
 
-static const REPORT *report_of(const struct knee_at *at)
-{
-    while (at->up)
-        at = at->up;
-    return at->row;
-}
-
-static const struct knee_comm_group *group_of(const struct knee_at *at, uint32_t row)
-{
-    return &report_of(at)->roll->groups[row];
-}
+#define GROUP(row) TOP(REPORT)->roll->groups[row]
 
 static void known(struct knee_value *out, int64_t value)
 {
@@ -39,8 +29,7 @@ static void say_ranks(const int32_t *ranks, size_t count, struct knee_text *text
     size_t shown = count > NAMED ? NAMED : count;
     for (size_t i = 0; i < shown; i++)
         PUT(text, "{}{}", i == 0 ? "" : i + 1 == count ? " and " : ", ", ranks[i]);
-    if (count > shown)
-        PUT(text, " and {} more", count - shown);
+    PUT(text, "[ and {} more]", count - shown);
 }
 
 /* ---- Lists ---- */
@@ -60,27 +49,13 @@ static const struct knee_field blamed_fields[] = {
     KNEE_FIELD(struct knee_blamed, groups, "groups", NULL, COUNT, DATA, "groups that wait for it"),
 };
 
-static const STUCK *stuck_at(const struct knee_at *at)
-{
-    return at->row;
-}
+A_TEXT(stuck_group, STUCK, GROUP(it->group).name)
 
-A_TEXT(stuck_group, STUCK, group_of(at, it->group)->name)
-
-static void stuck_for(const struct knee_at *at, struct knee_value *out)
-{
-    const char *words = group_of(at, stuck_at(at)->group)->description;
-    knee_value_text(out, words ? words : "");
-}
-
+A_TEXT(stuck_for, STUCK, GROUP(it->group).description ? GROUP(it->group).description : "")
 A_TEXT(stuck_op, STUCK, knee_op_name(it->op))
 GETTER(stuck_bytes, STUCK, known(out, it->bytes))
 
-static void stuck_absent(const struct knee_at *at, struct knee_value *out)
-{
-    out->is = KNEE_A_TEXT;
-    say_ranks(stuck_at(at)->absent, stuck_at(at)->absent_count, &out->words);
-}
+WORDS(stuck_absent, STUCK, say_ranks(it->absent, it->absent_count, text))
 
 static const struct knee_field stuck_fields[] = {
     KNEE_GET(stuck_group, "group", "group", TEXT, SCREEN, "process group"),
@@ -114,7 +89,7 @@ static const struct knee_field kind_fields[] = {
     OF_KIND(expected_s, "expected_s", "expected", TIME, "transfer on the cluster given"),
 };
 
-A_TEXT(rank_group, RANK, group_of(at, it->group)->name)
+A_TEXT(rank_group, RANK, GROUP(it->group).name)
 A_TEXT(rank_mark, RANK, it->late ? "<- late" : "")
 
 #define OF_RANK(member, name, head, look, tier, words)                                             \
@@ -135,11 +110,8 @@ static const struct knee_field rank_fields[] = {
 
 /* ---- The answer ---- */
 
-OBJECT(roll_object, void, report_of(at)->roll)
-OBJECT(answer_object, void, report_of(at)->answer)
-A_NUMBER(skipped, void, (double)report_of(at)->roll->skipped)
-GETTER(machine, void, const char *name = report_of(at)->answer->machine;
-       knee_value_text(out, *name ? name : NULL))
+A_NUMBER(skipped, struct knee_rollcall, (double)it->skipped)
+A_TEXT(machine, ANSWER, *it->machine ? it->machine : NULL)
 
 #define ONLY(type, member, name, look, words)                                                      \
     KNEE_FIELD(type, member, name, NULL, look, DATA, words)
@@ -166,16 +138,12 @@ static const struct knee_field answer_fields[] = {
 static const struct knee_field verdict_fields[] = {KNEE_SENTENCE};
 static const struct knee_field fields[] = {
     KNEE_GROUP("verdict", verdict_fields, "the answer"),
-    KNEE_AMONG_BY(roll_object, roll_fields),
-    KNEE_AMONG_BY(answer_object, answer_fields),
+    KNEE_AMONG(REPORT, roll, roll_fields, .pointer = true),
+    KNEE_AMONG(REPORT, answer, answer_fields, .pointer = true),
 };
 
 /* One table on a screen: what is stuck, or else who is late and who waits. */
-static bool timed(const struct knee_at *row)
-{
-    const RANK *rank = row->row;
-    return !report_of(row)->answer->stuck_count && (rank->joined || rank->duration_ns > 0);
-}
+WHEN(timed, RANK, !TOP(REPORT)->answer->stuck_count && (it->joined || it->duration_ns > 0))
 
 static const struct knee_view views[] = {
     {.list = "ranks", .title = "Ranks", .pick = timed},
@@ -224,9 +192,8 @@ static void say_stuck(const REPORT *r, struct knee_said *said)
         PUT(&said->headline, "{} rank{} ", groups ? "Check" : "No dump of", one ? "" : "s");
         say_ranks(a->missing, a->missing_count, &said->headline);
         knee_text_puts(&said->headline, groups ? " first: no dump, and other ranks wait." : ".");
-        if (groups)
-            PUT(&said->reason, "{groups} with {} wait{}. ", groups, one ? "it" : "them",
-                groups == 1 ? "s" : "");
+        PUT(&said->reason, groups == 1 ? "[{groups} with {} waits. ]" : "[{groups} with {} wait. ]",
+            groups, one ? "it" : "them");
     }
     if (a->blamed_count)
         say_blamed(a, a->missing_count ? &said->reason : &said->headline);
@@ -305,8 +272,7 @@ static void say(const void *result, struct knee_said *said)
         knee_text_puts(&said->reason, r->roll->untimed
                                           ? "No times recorded: set TORCH_NCCL_ENABLE_TIMING=1."
                                           : "Give the files of all ranks.");
-    if (r->roll->skipped)
-        PUT(&said->after, "Skipped: {unreadable records}.\n", r->roll->skipped);
+    PUT(&said->after, "[Skipped: {unreadable records}.\n]", r->roll->skipped);
     PUT(&said->notes,
         "{collectives} had only some of their ranks; {point-to-point calls} only counted.\n",
         a->partial, a->p2p);

@@ -60,23 +60,9 @@ static const char *unit_of(const ROW *row)
 /* "16 GPUs take 6.64 s per step (p95 6.65 s), 158k tokens/s, 51% MFU." */
 static void say_step(const ROW *row, struct knee_text *text)
 {
-    if (row->workers >= 1)
-        PUT(text, "{GPUs}: ", row->workers);
-    PUT(text, "{time} per {}", row->step_s, unit_of(row));
-    if (row->p95_s > 0)
-        PUT(text, ", p95 {time}", row->p95_s);
-    if (row->tokens_per_s > 0)
-        PUT(text, ", {large} tokens/s", row->tokens_per_s);
-    if (!isnan(row->model.mfu_causal))
-        PUT(text, ", {share} MFU", row->model.mfu_causal);
-    PUT(text, ".");
-}
-
-static void say_expected(const ROW *row, struct knee_text *text)
-{
-    const struct knee_scale_model *m = &row->model;
-    if (!isnan(m->step_s))
-        PUT(text, " Expected: {time}.", SPAN(m->step_s, m->low_s, m->high_s));
+    PUT(text, "[{GPUs}: ]{time} per {}[, p95 {time}][, {large} tokens/s][, {share} MFU].",
+        row->workers, row->step_s, unit_of(row), row->p95_s, row->tokens_per_s,
+        row->model.mfu_causal);
 }
 
 /* A step that changed for good inside the log: at least a tenth slower. */
@@ -95,7 +81,7 @@ static void say_change(const ROW *row, struct knee_said *said)
         PUT(&said->headline, "The {} became {times} as long", what, c->after_s / c->before_s);
     if (!isnan(c->step))
         PUT(&said->headline, " at {} {count}", what, c->step);
-    knee_text_puts(&said->headline, c->restart ? ", where it was restarted." : ".");
+    PUT(&said->headline, "{}.", c->restart ? ", where it was restarted" : "");
     PUT(&said->reason, "{time} per {} before, {time} since. ", c->before_s, what, c->after_s);
 }
 
@@ -106,7 +92,8 @@ static double data_share(const ROW *row)
 
 static void say_one_headline(const ANSWER *a, const ROW *row, struct knee_said *said)
 {
-    double over = row->step_s / row->model.step_s;
+    const struct knee_scale_model *m = &row->model;
+    double over = row->step_s / m->step_s;
     if (slowed(row))
         say_change(row, said);
     else if (data_share(row) > 0.1)
@@ -128,12 +115,7 @@ static void say_one_headline(const ANSWER *a, const ROW *row, struct knee_said *
         PUT(&said->headline,
             "A step takes {time}: give model and GPU to see whether that is normal.", row->step_s);
     say_step(row, &said->reason);
-    say_expected(row, &said->reason);
-}
-
-static const char *gap_words(const ACCOUNT *account)
-{
-    return isnan(account->all.gap_after) ? "" : " after step ";
+    PUT(&said->reason, "[ Expected: {time}.]", SPAN(m->step_s, m->low_s, m->high_s));
 }
 
 /* "63% of 57 h were steps. Largest loss: gaps, 19 h after step 17,700." */
@@ -142,17 +124,15 @@ static void say_hours(const ACCOUNT *account, struct knee_text *text)
     const struct knee_train_account *all = &account->all;
     double kept = all->part_s[KNEE_TIME_STEPS] / all->wall_s;
     double worst = all->part_s[account->worst];
-    PUT(text, "{share} of {time}", kept, all->wall_s);
-    if (account->jobs > 1)
-        PUT(text, " in {jobs}", account->jobs);
-    PUT(text, " were steps.");
+    PUT(text, "{share} of {time}[ in {jobs}] were steps.", kept, all->wall_s,
+        account->jobs > 1 ? account->jobs : 0);
     if (worst >= 0.02 * all->wall_s && account->worst == KNEE_TIME_GAP)
-        PUT(text, " Largest loss: a gap of {time}{}{}.", all->gap_s, gap_words(account),
+        PUT(text, " Largest loss: a gap of {time}{}{}.", all->gap_s,
+            isnan(all->gap_after) ? "" : " after step ",
             isnan(all->gap_after) ? "" : SAY_COUNT(all->gap_after));
     else if (worst >= 0.02 * all->wall_s)
         PUT(text, " Largest loss: {}, {time}.", knee_time_part_name(account->worst), worst);
-    if (all->unsaved_steps > 0)
-        PUT(text, " The last {steps} are not in a checkpoint.", all->unsaved_steps);
+    PUT(text, "[ The last {steps} are not in a checkpoint.]", all->unsaved_steps);
 }
 
 static void say_one(const ANSWER *a, struct knee_said *said)
@@ -182,9 +162,9 @@ static void say_forecast(const ANSWER *a, const ASK *ask, struct knee_text *text
         PUT(text, " No forecast for {count}: {}.", ask->at.workers, ask->refused);
         return;
     }
-    PUT(text, " {count} would run at {share}", ask->at.workers,
-        SPAN(ask->efficiency, ask->efficiency_sure.low, ask->efficiency_sure.high));
-    PUT(text, ": {times} as fast as {count}{}.", ask->speed_up / last->speed_up, last->workers,
+    PUT(text, " {count} would run at {share}: {times} as fast as {count}{}.", ask->at.workers,
+        SPAN(ask->efficiency, ask->efficiency_sure.low, ask->efficiency_sure.high),
+        ask->speed_up / last->speed_up, last->workers,
         knee_rough(ask->at.low_s, ask->at.high_s) ? " (rough)" : "");
 }
 
@@ -322,17 +302,15 @@ static void say_log_notes(const ROW *row, struct knee_said *said)
 {
     const LOG *log = row->log;
     const struct knee_train_counts *c = &log->counts;
-    if (!isnan(log->other_s))
-        PUT(&said->after,
-            "By the time stamps a step takes {time}: evaluation or checkpoints are in it.\n",
-            log->other_s);
+    PUT(&said->after,
+        "[By the time stamps a step takes {time}: evaluation or checkpoints are in it.\n]",
+        log->other_s);
     if (c->outliers && !isnan(log->outlier_every) && log->outlier_share >= KNEE_WORTH_IT)
         PUT(&said->after,
             "Every {count} steps one takes {time} longer, {share} of the time: checkpoint, "
             "evaluation or collection.\n",
             log->outlier_every, log->outlier_s, log->outlier_share);
-    if (log->skipped)
-        PUT(&said->after, "The optimiser skipped {steps}.\n", log->skipped);
+    PUT(&said->after, "[The optimiser skipped {steps}.\n]", log->skipped);
     if (log->run_count > 1) {
         size_t used = 0;
         for (size_t k = 0; k < log->run_count; k++)
@@ -342,8 +320,7 @@ static void say_log_notes(const ROW *row, struct knee_said *said)
     }
     PUT(&said->notes, "{}: {}, {} rows timed ({}), of {} lines {} used, {} facts", row->source,
         log->format, log->timed, knee_train_timing_name(log->timing), c->lines, c->used, c->facts);
-    if (log->workers_from[0])
-        PUT(&said->notes, "; GPUs by {}", log->workers_from);
+    PUT(&said->notes, "[; GPUs by {}]", log->workers_from);
     const struct {
         size_t count;
         const char *what;
@@ -352,8 +329,7 @@ static void say_log_notes(const ROW *row, struct knee_said *said)
                   {c->unusable, "unusable"},           {c->cut, "cut lines"},
                   {c->thinned, "thinned out"},         {c->outliers, "outliers"}};
     for (size_t i = 0; i < sizeof counts / sizeof *counts; i++)
-        if (counts[i].count)
-            PUT(&said->notes, ", {} {}", counts[i].count, counts[i].what);
+        PUT(&said->notes, "[, {} {}]", counts[i].count, counts[i].what);
     knee_text_puts(&said->notes,
                    log->alternates ? ", long and short steps take turns: their mean\n" : "\n");
 }
@@ -367,16 +343,13 @@ static void say_batch(const struct knee_batch_fit *b, struct knee_said *said)
                          "After %s samples the loss of batch %s is %.4g, of batch %s %.4g.\n",
                          SAY_LARGE(b->equal_samples), SAY_LARGE(b->large_batch), b->large_loss,
                          SAY_LARGE(b->small_batch), b->small_loss);
-    if (!isnan(b->critical))
-        PUT(&said->after, "Critical batch: {large}.\n", SPAN(b->critical, b->low, b->high));
+    PUT(&said->after, "[Critical batch: {large}.\n]", SPAN(b->critical, b->low, b->high));
 }
 
 /* A rule as a sentence. */
 static void say_rule(const char *rule, struct knee_text *text)
 {
-    char first = rule[0] >= 'a' && rule[0] <= 'z' ? (char)(rule[0] - 32) : rule[0];
-    knee_text_add(text, &first, 1);
-    PUT(text, "{}.", rule + 1);
+    knee_text_printf(text, "%c%s.", knee_capital(*rule), rule + 1);
 }
 
 /* The first of the files or rows that could not be used. */
@@ -390,8 +363,7 @@ static void say_left_out(const ANSWER *a, struct knee_said *said)
     if (count == 0)
         return;
     knee_text_printf(&said->voids, "Not used: %.*s", (int)first.length, first.at);
-    if (count > 1)
-        PUT(&said->voids, " ({} more with -v)", count - 1);
+    PUT(&said->voids, "[ ({} more with -v)]", count - 1);
 }
 
 static bool any_symptom(const struct knee_symptoms *s)
@@ -514,10 +486,8 @@ static void curve(const void *result, struct knee_plot_line *line)
 static const struct knee_picture pictures[] = {{.tier = FULL, .curve = curve}};
 
 const struct knee_answer_type knee_scale_answer_type = {.schema = "knee.scale/1",
-                                                        .fields = knee_scale_fields,
-                                                        .field_count = KNEE_SCALE_FIELDS,
-                                                        .views = knee_scale_views,
-                                                        .view_count = KNEE_SCALE_VIEWS,
+                                                        KNEE_FIELDS(knee_scale_fields),
+                                                        KNEE_VIEWS(knee_scale_views),
                                                         .pictures = pictures,
                                                         .picture_count = KNEE_COUNT_OF(pictures),
                                                         .say = say};

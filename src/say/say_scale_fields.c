@@ -94,11 +94,7 @@ OBJECT(log_of, ROW, it->log)
 WHEN(has_change, ROW, it->change.found)
 WHEN(has_runs, ROW, has_log(at) && it->log->run_count > 1)
 
-static const void *run_of(const struct knee_at *at, size_t index)
-{
-    const LOG *log = ((const ROW *)at->row)->log;
-    return log && index < log->run_count ? &log->runs[index] : NULL;
-}
+ROW_OF(run_of, ROW, it->log &&index < it->log->run_count ? &it->log->runs[index] : NULL)
 
 static const struct knee_field change_fields[] = {
     KNEE_FIELD(struct knee_scale_change, step, "step", NULL, COUNT, DATA,
@@ -318,21 +314,11 @@ static const void *rule_row(const struct knee_at *at, size_t index)
 
 A_TEXT(rule_words, void, it)
 
-static void rule_says(const struct knee_at *at, struct knee_value *out)
-{
-    enum knee_suspect suspect;
-    enum knee_standing says;
-    if (knee_symptom_rule(at->index, &suspect, &says))
-        knee_value_text(out, knee_standing_name(says));
-}
-
-static void rule_suspect(const struct knee_at *at, struct knee_value *out)
-{
-    enum knee_suspect suspect;
-    enum knee_standing says;
-    if (knee_symptom_rule(at->index, &suspect, &says))
-        knee_value_text(out, knee_suspect_name(suspect));
-}
+#define RULE(name, words)                                                                          \
+    GETTER(name, void, enum knee_suspect suspect; enum knee_standing says;                         \
+           if (knee_symptom_rule(at->index, &suspect, &says)) knee_value_text(out, words))
+RULE(rule_says, knee_standing_name(says))
+RULE(rule_suspect, knee_suspect_name(suspect))
 
 static const struct knee_field rule_fields[] = {
     KNEE_GET(rule_words, "rule", "rule", TEXT, FULL, ""),
@@ -392,13 +378,8 @@ static const struct knee_field account_fields[] = {
 
 WHEN(has_jobs, ANSWER, it->sched.jobs > 0)
 
-#define HOURS(member)                                                                              \
-    static void member##_hours(const struct knee_at *at, struct knee_value *out)                   \
-    {                                                                                              \
-        knee_value_number(out, ((const SCHED *)at->row)->member##_s / 3600);                       \
-    }
-HOURS(node)
-HOURS(gpu)
+A_NUMBER(node_hours, SCHED, it->node_s / 3600)
+A_NUMBER(gpu_hours, SCHED, it->gpu_s / 3600)
 
 A_NUMBER(lost_share, SCHED, it->failed_node_s / it->node_s)
 
@@ -429,14 +410,9 @@ static const struct knee_field sched_fields[] = {
 WHEN(has_network, ANSWER, it->network.asked)
 A_TEXT(network_cause, NETWORK, knee_network_cause_name(it->cause))
 
-#define GBPS(member)                                                                               \
-    static void member##_gbps(const struct knee_at *at, struct knee_value *out)                    \
-    {                                                                                              \
-        knee_value_number(out, ((const NETWORK *)at->row)->member * 8e-9);                         \
-    }
-GBPS(have)
-GBPS(need_hidden)
-GBPS(need_exposed)
+A_NUMBER(have_gbps, NETWORK, it->have * 8e-9)
+A_NUMBER(need_hidden_gbps, NETWORK, it->need_hidden * 8e-9)
+A_NUMBER(need_exposed_gbps, NETWORK, it->need_exposed * 8e-9)
 
 static const struct knee_field network_fields[] = {
     KNEE_GET(network_cause, "cause", NULL, TEXT, DATA, "network, not the network, fine or unknown"),
@@ -485,14 +461,9 @@ static const struct knee_field knee_fields[] = {
                "efficiency that is enough"),
 };
 
-static void batch_value(const struct knee_at *at, double value, struct knee_value *out)
-{
-    knee_value_number(out, ((const struct knee_batch_fit *)at->row)->runs ? value : NAN);
-}
-
-GETTER(batch_critical, struct knee_batch_fit, batch_value(at, it->critical, out))
-GETTER(batch_low, struct knee_batch_fit, batch_value(at, it->low, out))
-GETTER(batch_high, struct knee_batch_fit, batch_value(at, it->high, out))
+A_NUMBER(batch_critical, struct knee_batch_fit, it->runs ? it->critical : (double)NAN)
+A_NUMBER(batch_low, struct knee_batch_fit, it->runs ? it->low : (double)NAN)
+A_NUMBER(batch_high, struct knee_batch_fit, it->runs ? it->high : (double)NAN)
 LIST_OF(loss_row, struct knee_batch_fit, at_loss, losses)
 A_NUMBER(loss_critical, void, UP(struct knee_batch_fit)->critical_at[at->index])
 

@@ -12,16 +12,8 @@
 A_TEXT(get_cause, SLOW, knee_slow_cause_name(it->cause))
 WHEN(is_stage, SLOW, it->cause == KNEE_SLOW_STAGE)
 A_NUMBER(get_gain, SLOW, it->slowdown - 1)
-static void get_even(const struct knee_at *at, struct knee_value *out)
-{
-    (void)at;
-    knee_value_text(out, "even");
-}
-static void get_false(const struct knee_at *at, struct knee_value *out)
-{
-    (void)at;
-    knee_value_bool(out, false);
-}
+A_TEXT(get_even, void, "even")
+A_BOOL(get_false, void, false)
 
 /* Rows are numbers inside the result: of a kind of operation, a stage, a replica. */
 static const double *known(const double *list, size_t count, size_t index)
@@ -116,10 +108,7 @@ static const struct knee_field fields[] = {
     KNEE_ROWS_BY(part_row, "parts", part_fields, "all of them with names"),
     KNEE_ROWS_BY(even_row, "changes", even_fields, "the one change that is priced"),
 };
-static bool counts(const struct knee_at *row)
-{
-    return *(const double *)row->row >= 1 + KNEE_WORTH_A_WORD;
-}
+WHEN(counts, double, *it >= 1 + KNEE_WORTH_A_WORD)
 static const struct knee_view views[] = {{.list = "parts", .pick = counts}};
 
 static void say_cause(const SLOW *s, struct knee_text *text)

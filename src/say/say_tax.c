@@ -153,9 +153,7 @@ static void say(const void *result, struct knee_said *said)
     say_why(tax, worst, &said->reason);
     PUT(&said->effect, "{time} per step, {share} MFU",
         SPAN(tax->step_s, tax->step_sure.low, tax->step_sure.high), tax->mfu);
-    if (lost > 0)
-        PUT(&said->effect, "; at most {share} of the step can be saved", lost / tax->step_s);
-    PUT(&said->effect, ".");
+    PUT(&said->effect, "[; at most {share} of the step can be saved].", lost / tax->step_s);
     if (tax->textbook)
         PUT(&said->assumed, "{share} MFU while computing; no error interval without --gpu",
             tax->job.mfu);

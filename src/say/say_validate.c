@@ -15,12 +15,7 @@ static bool crossed(const V *v)
 {
     return v->held_out_all.rows > 0;
 }
-static bool when_crossed(const struct knee_at *at)
-{
-    while (at->up)
-        at = at->up;
-    return crossed(at->row);
-}
+WHEN(when_crossed, void, crossed(knee_top_row(at)))
 
 /* ---- Fields ---- */
 
@@ -122,11 +117,7 @@ static const BAND *left_out(const struct knee_at *at)
     return NULL;
 }
 WHEN(has_left_out, void, when_crossed(at) && left_out(at))
-#define LEFT(name, member)                                                                         \
-    static void name(const struct knee_at *at, struct knee_value *out)                             \
-    {                                                                                              \
-        knee_value_number(out, (double)left_out(at)->member);                                      \
-    }
+#define LEFT(name, member) A_NUMBER(name, void, (double)left_out(at)->member)
 LEFT(left_sources, sources)
 LEFT(left_low, low)
 LEFT(left_high, high)
@@ -185,11 +176,7 @@ static const struct knee_field curve_fields[] = {
 };
 
 /* One row per run: what was measured, and beside it what was predicted. */
-static const RESULT *result_of(const struct knee_at *at)
-{
-    return &UP(V)->result[at->index];
-}
-OBJECT(result_object, void, result_of(at))
+OBJECT(result_object, void, &UP(V)->result[at->index])
 ROW_OF(run_row, V, index < it->runs->count ? &it->runs->run[index] : NULL)
 GETTER(profile, RUN,
        const struct knee_profile *profile = it->platform.profile >= 0

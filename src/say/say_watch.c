@@ -14,19 +14,7 @@ enum { JSON_WIRES = 16, NAMED = 8 };
 #define WIRE   struct knee_watch_wire
 #define STEP   struct knee_step
 
-static const REPORT *report_of(const struct knee_at *at)
-{
-    while (at->up)
-        at = at->up;
-    return at->row;
-}
-
-static const WATCH *watch_of(const struct knee_at *at)
-{
-    return report_of(at)->watch;
-}
-
-OBJECT(watch_object, void, watch_of(at))
+#define WATCHED TOP(REPORT)->watch
 
 /* The step that R, E, exposed and wait are of: accounted where it was, else of the ranks' own
  * lines; NULL: nothing was sampled. */
@@ -38,7 +26,7 @@ static const STEP *sampled_of(const REPORT *r)
 
 /* ---- The sampled step ---- */
 
-OBJECT(sampled_object, void, sampled_of(report_of(at)))
+OBJECT(sampled_object, void, sampled_of(TOP(REPORT)))
 WHEN(is_sampled, void, sampled_object(at) != NULL)
 
 static int64_t sampled_number(const REPORT *r)
@@ -46,21 +34,21 @@ static int64_t sampled_number(const REPORT *r)
     return r->diagnosis ? r->trace_step : r->watch->sampled_step;
 }
 
-A_NUMBER(sampled_step, void, (double)sampled_number(report_of(at)))
-A_BOOL(joined, void, report_of(at)->diagnosis != NULL)
-A_BOOL(split, void, report_of(at)->diagnosis != NULL && report_of(at)->diagnosis->split)
+A_NUMBER(sampled_step, void, (double)sampled_number(TOP(REPORT)))
+A_BOOL(joined, void, TOP(REPORT)->diagnosis != NULL)
+A_BOOL(split, void, TOP(REPORT)->diagnosis != NULL && TOP(REPORT)->diagnosis->split)
 A_NUMBER(ratio, void, knee_step_ratio(it))
 A_NUMBER(efficiency, void, knee_step_efficiency(it))
 A_NUMBER(exposed, void, knee_step_exposed_s(it))
 
 static const struct knee_straggler *straggler_of(const struct knee_at *at)
 {
-    const REPORT *r = report_of(at);
+    const REPORT *r = TOP(REPORT);
     return r->diagnosis && r->diagnosis->late_ranks ? &r->account->stragglers[0] : NULL;
 }
 
 WHEN(has_straggler, void, straggler_of(at) != NULL)
-A_NUMBER(straggler_rank, void, (double)report_of(at)->account->ranks[straggler_of(at)->rank].rank)
+A_NUMBER(straggler_rank, void, (double)TOP(REPORT)->account->ranks[straggler_of(at)->rank].rank)
 A_TEXT(straggler_cause, void, knee_label_name(straggler_of(at)->cause))
 
 #define ONLY(function, name, look, words, ...)                                                     \
@@ -89,16 +77,16 @@ static const struct knee_field sampled_fields[] = {
 
 /* ---- The late rank, and changes ---- */
 
-WHEN(has_late, void, watch_of(at)->late_rank != SIZE_MAX)
+WHEN(has_late, void, WATCHED->late_rank != SIZE_MAX)
 
 static const RANK *late_of(const WATCH *w)
 {
     return &w->ranks[w->late_rank];
 }
 
-A_NUMBER(late_rank, void, (double)late_of(watch_of(at))->about->rank)
-A_NUMBER(late_or_none, void, has_late(at) ? (double)late_of(watch_of(at))->about->rank : -1)
-A_TEXT(late_host, void, late_of(watch_of(at))->about->host)
+A_NUMBER(late_rank, void, (double)late_of(WATCHED)->about->rank)
+A_NUMBER(late_or_none, void, has_late(at) ? (double)late_of(WATCHED)->about->rank : -1)
+A_TEXT(late_host, void, late_of(WATCHED)->about->host)
 
 static void late_cause(const struct knee_at *at, struct knee_value *out)
 {
@@ -107,7 +95,7 @@ static void late_cause(const struct knee_at *at, struct knee_value *out)
                                          [KNEE_WATCH_POWER] = "power",
                                          [KNEE_WATCH_CLOCK] = "clock",
                                          [KNEE_WATCH_LABEL] = "label"};
-    const WATCH *w = watch_of(at);
+    const WATCH *w = WATCHED;
     knee_value_text(out,
                     w->cause == KNEE_WATCH_LABEL ? knee_label_name(w->label) : causes[w->cause]);
 }
@@ -119,11 +107,10 @@ static const struct knee_field late_fields[] = {
     ONLY(late_cause, "cause", TEXT, "hot, power, clock, a label of the step, or unknown"),
 };
 
-A_NUMBER(since_step, struct knee_change, (double)watch_of(at)->points[it->at].step)
-A_BOOL(or_before, struct knee_change, knee_watch_gap(watch_of(at), it->at))
-WHEN(of_a_rank, void,
-     at->row == &watch_of(at)->late_change && watch_of(at)->late_change_rank != SIZE_MAX)
-A_NUMBER(change_rank, void, (double)watch_of(at)->ranks[watch_of(at)->late_change_rank].about->rank)
+A_NUMBER(since_step, struct knee_change, (double)WATCHED->points[it->at].step)
+A_BOOL(or_before, struct knee_change, knee_watch_gap(WATCHED, it->at))
+WHEN(of_a_rank, void, at->row == &WATCHED->late_change && WATCHED->late_change_rank != SIZE_MAX)
+A_NUMBER(change_rank, void, (double)WATCHED->ranks[WATCHED->late_change_rank].about->rank)
 
 #define CHANGED(member, name, look, words)                                                         \
     KNEE_FIELD(struct knee_change, member, name, NULL, look, DATA, words)
@@ -136,17 +123,16 @@ static const struct knee_field change_fields[] = {
     CHANGED(chance, "chance", NUMBER, "probability of such a change by chance"),
 };
 
-WHEN(step_changed, void, watch_of(at)->step_change.found)
-WHEN(late_changed, void, watch_of(at)->late_change.found)
+WHEN(step_changed, void, WATCHED->step_change.found)
+WHEN(late_changed, void, WATCHED->late_change.found)
 A_NUMBER(change_step, void,
-         watch_of(at)->step_change.found
-             ? (double)watch_of(at)->points[watch_of(at)->step_change.at].step
-             : (double)NAN)
+         WATCHED->step_change.found ? (double)WATCHED->points[WATCHED->step_change.at].step
+                                    : (double)NAN)
 
 /* ---- Lists ---- */
 
-ROW_OF(alarm_row, void, index < report_of(at)->alarm_count ? &report_of(at)->states[index] : NULL)
-A_TEXT(alarm_when, void, report_of(at)->alarm_words[at->index])
+ROW_OF(alarm_row, void, index < TOP(REPORT)->alarm_count ? &TOP(REPORT)->states[index] : NULL)
+A_TEXT(alarm_when, void, TOP(REPORT)->alarm_words[at->index])
 
 #define ALARM(member, name, look, words)                                                           \
     KNEE_FIELD(struct knee_alarm_state, member, name, NULL, look, DATA, words)
@@ -158,15 +144,10 @@ static const struct knee_field alarm_fields[] = {
     ALARM(held_s, "held_s", TIME, "how long it has held"),
 };
 
-static void whole(struct knee_value *out, uint64_t count)
-{
-    knee_value_number(out, (double)count);
-}
-
-GETTER(trace_bytes, void, whole(out, report_of(at)->trace_bytes))
-GETTER(damaged, void, whole(out, watch_of(at)->damaged))
-GETTER(no_line, void, whole(out, watch_of(at)->left_out))
-GETTER(partial, void, whole(out, watch_of(at)->partial))
+A_NUMBER(trace_bytes, REPORT, (double)it->trace_bytes)
+A_NUMBER(damaged, REPORT, (double)it->watch->damaged)
+A_NUMBER(no_line, REPORT, (double)it->watch->left_out)
+A_NUMBER(partial, REPORT, (double)it->watch->partial)
 
 static const struct knee_field loss_fields[] = {
     ONLY(trace_bytes, "trace_bytes", BYTES, "of sampled steps too large to read here"),
@@ -179,9 +160,9 @@ static const struct knee_field loss_fields[] = {
 };
 
 ROW_OF(wire_row, void,
-       index < watch_of(at)->wire_count && index < JSON_WIRES ? &watch_of(at)->wires[index] : NULL)
+       index < WATCHED->wire_count && index < JSON_WIRES ? &WATCHED->wires[index] : NULL)
 A_NUMBER(wire_bytes, WIRE, (double)it->bytes)
-A_NUMBER(wire_rank, WIRE, (double)watch_of(at)->ranks[it->a_rank].about->rank)
+A_NUMBER(wire_rank, WIRE, (double)WATCHED->ranks[it->a_rank].about->rank)
 
 static const struct knee_field wire_fields[] = {
     KNEE_FIELD(WIRE, op_name, "op", "collective", TEXT, FULL, "operation"),
@@ -196,12 +177,7 @@ static const struct knee_field wire_fields[] = {
                "time over the same on other communicators"),
 };
 
-static const RANK *rank_at(const struct knee_at *at)
-{
-    return at->row;
-}
-
-ROW_OF(rank_row, void, index < watch_of(at)->rank_count ? &watch_of(at)->ranks[index] : NULL)
+ROW_OF(rank_row, void, index < WATCHED->rank_count ? &WATCHED->ranks[index] : NULL)
 A_NUMBER(rank_number, RANK, (double)it->about->rank)
 A_TEXT(rank_host, RANK, it->about->host)
 GETTER(rank_compute, RANK, const STEP *step = &it->step_sampled;
@@ -211,9 +187,9 @@ GETTER(rank_exposed, RANK, const STEP *step = &it->step_sampled;
 A_NUMBER(rank_clock, RANK, 1e6 * it->sm_mhz)
 A_NUMBER(rank_last, RANK, it->step < 0 ? (double)NAN : (double)it->step)
 A_TEXT(rank_mark, RANK,
-       it->silent                               ? "<- silent"
-       : (watch_of(at)->late_rank == at->index) ? "<- straggler"
-                                                : "")
+       it->silent                          ? "<- silent"
+       : (WATCHED->late_rank == at->index) ? "<- straggler"
+                                           : "")
 
 static const struct knee_field rank_fields[] = {
     KNEE_GET(rank_number, "rank", "rank", COUNT, SCREEN, "rank", .label = true),
@@ -246,8 +222,8 @@ static const struct knee_field rank_fields[] = {
 static const char *const states[] = {
     [KNEE_WATCH_RUNNING] = "RUNNING", [KNEE_WATCH_STALE] = "STALE", [KNEE_WATCH_HUNG] = "HUNG"};
 
-A_TEXT(state_word, void, states[watch_of(at)->state])
-A_NUMBER(trend, void, knee_watch_trend(watch_of(at)))
+A_TEXT(state_word, void, states[WATCHED->state])
+A_NUMBER(trend, void, knee_watch_trend(WATCHED))
 
 #define OF_JOB(member, name, look, words, ...)                                                     \
     KNEE_FIELD(WATCH, member, name, NULL, look, DATA, words, __VA_ARGS__)
@@ -299,7 +275,7 @@ static const struct knee_field fields[] = {
     ONLY(state_word, "state", TEXT, "`RUNNING`, `STALE` or `HUNG`"),
     KNEE_FIELD(REPORT, hang, "hang", NULL, TEXT, DATA,
                "of a job that stands still: what knee hang says"),
-    KNEE_AMONG_BY(watch_object, job_fields),
+    KNEE_AMONG(REPORT, watch, job_fields, .pointer = true),
     KNEE_FIELD(REPORT, command_failures, NULL, NULL, COUNT, DATA,
                "Commands of --run that failed or took over 30 s.",
                .metric = "knee_alarm_command_failures"),
@@ -315,9 +291,9 @@ static const struct knee_field fields[] = {
 /* Of many ranks those that something is to be said of. */
 static bool rank_shown(const struct knee_at *row)
 {
-    const WATCH *w = watch_of(row);
+    const WATCH *w = ((const REPORT *)knee_top_row(row))->watch;
     bool all = w->rank_count <= NAMED || (!w->silent && w->late_rank == SIZE_MAX);
-    return all || rank_at(row)->silent || row->index == w->late_rank;
+    return all || ((const RANK *)row->row)->silent || row->index == w->late_rank;
 }
 
 static const struct knee_view views[] = {
@@ -330,10 +306,9 @@ static const struct knee_view views[] = {
 static void say_title(const REPORT *r, struct knee_text *text)
 {
     const WATCH *w = r->watch;
-    PUT(text, "{}: {.60}, {}", states[w->state], r->name ? r->name : "job", w->rank_count);
-    if (w->world > (int64_t)w->rank_count)
-        PUT(text, " of {}", w->world);
-    PUT(text, " rank{}", w->rank_count == 1 ? "" : "s");
+    PUT(text, "{}: {.60}, {}[ of {}] rank{}", states[w->state], r->name ? r->name : "job",
+        w->rank_count, w->world > (int64_t)w->rank_count ? w->world : 0,
+        w->rank_count == 1 ? "" : "s");
     if (w->step >= 0)
         PUT(text, ", step {}, {time} per step", w->step, w->step_s);
     PUT(text, ", updated {time} ago", w->age_s);

@@ -27,8 +27,9 @@
 #define FULL    KNEE_TIER_FULL
 #define DATA    KNEE_TIER_DATA
 
-/* In a getter: what the row is inside. */
-#define UP(type) ((const type *)at->up->row)
+/* In a getter: what the row is inside, and the result that all of it is about. */
+#define UP(type)  ((const type *)at->up->row)
+#define TOP(type) ((const type *)knee_top_row(at))
 
 /* A getter: `it` is the row, `out` takes the value. */
 #define GETTER(name, type, call)                                                                   \
@@ -42,6 +43,8 @@
 #define A_NUMBER(name, type, value) GETTER(name, type, knee_value_number(out, value))
 #define A_TEXT(name, type, value)   GETTER(name, type, knee_value_text(out, value))
 #define A_BOOL(name, type, value)   GETTER(name, type, knee_value_bool(out, value))
+#define WORDS(name, type, call)                                                                    \
+    GETTER(name, type, struct knee_text *text = &out->words; out->is = KNEE_A_TEXT; call)
 /* Is a field there? */
 #define WHEN(name, type, is)                                                                       \
     static bool name(const struct knee_at *at)                                                     \
@@ -67,8 +70,6 @@
     }
 #define LIST_OF(name, type, list, count)                                                           \
     ROW_OF(name, type, index < it->count ? &it->list[index] : NULL)
-/* A list or an object whose table of fields is elsewhere, with its count. */
-#define FIELDS_OF(table, number) .fields = table, .field_count = number
 /* "1 GPU", "64 GPUs" */
 #define GPUS(count) knee_say_count(count, "GPU").s
 
