@@ -146,7 +146,11 @@ static void say_use(const A *a, const ROW *row, struct knee_said *said)
     const struct knee_plan *plan = &row->found.best[0].plan;
     struct knee_text *text = &said->headline, whole = {.alloc = text->alloc};
     if (a->chosen == SIZE_MAX) {
-        PUT(text, "Use fewer than {GPUs}.", row->gpus);
+        if (a->baseline_gpus > row->gpus)
+            PUT(text, "Use {GPUs} or more: {count} are too few for this model.", a->baseline_gpus,
+                row->gpus);
+        else
+            PUT(text, "Use fewer than {GPUs}.", row->gpus);
         return;
     }
     bool open = a->counts_assumed && isnan(a->question.budget) && isnan(a->question.deadline_s);
@@ -197,7 +201,10 @@ static void say_stop(const A *a, const ROW *row, struct knee_text *text)
         else if (at && !next && a->rows[i].fits)
             next = &a->rows[i];
     }
-    if (a->chosen == SIZE_MAX)
+    if (a->chosen == SIZE_MAX && a->baseline_gpus > row->gpus)
+        PUT(text, "{GPUs} do {share} as much per GPU as {count}. ", row->gpus,
+            row->kept * row->efficiency, a->baseline_gpus);
+    else if (a->chosen == SIZE_MAX)
         PUT(text, "Efficiency is {share} against {GPUs}. ", row->kept * row->efficiency,
             a->baseline_gpus);
     else if (at && next)
