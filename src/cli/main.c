@@ -10,7 +10,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 const struct cli_command *const cli_commands[] = {
     &cli_predict, &cli_plan,    &cli_scale,      &cli_validate, &cli_trace,   &cli_replay,
@@ -102,8 +101,10 @@ int main(int argc, char **argv)
         cli_name_right_command(&run, &run.err);
     if (run.err.what[0] && !run.quiet)
         print_error(&run.err);
+    /* A launcher ends all ranks when one fails, with a signal: the rank that speaks ends first, and
+     * the silent ones wait for that signal, a second at most. */
     if (run.quiet && status)
-        sleep(1); /* mpirun ends all when one fails: the one that speaks goes first */
+        knee_stop_sleep(1);
     knee_ask_end(run.ask);
     knee_text_release(&run.text);
     knee_text_release(&run.answer);
