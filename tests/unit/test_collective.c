@@ -239,3 +239,20 @@ TEST(a_tree_is_as_deep_over_many_levels)
         assert_near(hops, 2 * log2(ranks / 8), 1e-9);
     }
 }
+
+/* Halving cannot gather, and shares out a sum only among a power of two; else it is a ring. */
+TEST(halving_does_what_it_can)
+{
+    struct knee_cluster c = textbook(1, 1);
+    static const struct {
+        enum knee_op op;
+        double ranks, s;
+    } rows[] = {{KNEE_OP_REDUCE_SCATTER, 8, 3 + 7},
+                {KNEE_OP_REDUCE_SCATTER, 6, 5 + 5},
+                {KNEE_OP_ALL_GATHER, 8, 7 + 7}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct knee_group all = {rows[i].ranks, 1, true};
+        assert_near(knee_collective_s(&c, rows[i].op, all, rows[i].ranks, &knee_halving_doubling),
+                    rows[i].s, 1e-9);
+    }
+}

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Numbers, units, lists of workers: what is read, and what is refused with which words. */
+#include "base/slice.h"
 #include "unit.h"
 
 #include "base/json_values.h"
@@ -291,4 +292,15 @@ TEST(numbers_at_their_ends)
     assert_string_equal(out, "-9223372036.854775808");
     knee_number_ns(out, sizeof out, 1000000000);
     assert_string_equal(out, "1.0");
+}
+
+/* A number is the whole of its text, or there is none. */
+TEST(numbers_end_where_their_text_does)
+{
+    static const char *const none[] = {"", "1.5e", "1-2", "1.2.3", "--", ".", "1e999"};
+    double value = 0;
+    for (size_t i = 0; i < sizeof none / sizeof *none; i++)
+        assert_false(knee_slice_number(knee_slice_of(none[i]), &value));
+    assert_true(knee_slice_number(knee_slice_of("-1.5e3"), &value));
+    assert_near(value, -1500, 0);
 }

@@ -2,6 +2,7 @@
 /* Roll calls: made-up records whose truth is known, as JSON and as pickle; and damage. */
 #include "knee_rollcall.h"
 #include "read/value_tree.h"
+#include "timeline/rollcall.h"
 
 #include "unit.h"
 
@@ -695,4 +696,17 @@ TEST(folders_of_traces_are_no_roll_calls)
     assert_true(knee_rollcall_recognise(DUMP, strlen(DUMP)));
     assert_true(knee_rollcall_recognise("\x80\x02}q", 4));
     assert_false(knee_rollcall_recognise("", 0));
+}
+
+/* Of several ranks at once, none may be there already. */
+TEST(no_rank_is_taken_in_twice)
+{
+    OWNED(knee_rollcall) roll = {0};
+    OWNED(knee_rollcall) others = {0};
+    struct knee_err err = {0};
+    dump(&roll, 1, 8, 9);
+    dump(&others, 3, 8, 9);
+    dump(&others, 1, 8, 9);
+    assert_int_equal(knee_rollcall_take(&roll, &others, &err), KNEE_INPUT);
+    assert_non_null(strstr(err.what, "rank 1 was there already"));
 }

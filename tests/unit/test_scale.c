@@ -862,7 +862,8 @@ TEST(fields_of_sacct)
     }
     assert_int_equal(jobs.row[1].hosts_length, 0);
     assert_ok(knee_sched_account(&jobs, &account, &err));
-    assert_int_equal(account.jobs, 3); /* one never ran, one has no time */
+    assert_int_equal(account.jobs, 3);                      /* one never ran, one has no time */
+    assert_near(account.node_s, 2 * 600 + 3600 + 86400, 1); /* without a count: one node */
     assert_string_equal(knee_sched_state_name(KNEE_SCHED_STATES), "?");
     knee_sched_release(&jobs);
 }
