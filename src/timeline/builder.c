@@ -149,13 +149,17 @@ static uint32_t find_or_add_name(struct knee_builder *b, const char *text, size_
  * that share a place only push each other out. */
 static size_t recent_place(const char *text, size_t length)
 {
-    uint64_t mark = length, word;
-    for (size_t i = 0; i + 8 <= length; i += 8) {
-        memcpy(&word, text + i, sizeof word);
-        mark = knee_rotate(mark, 11) + word;
+    uint64_t mark = length, other = 0, words[2];
+    size_t i = 0;
+    for (; i + 16 <= length; i += 16) { /* two sums, for each has to wait for itself */
+        memcpy(words, text + i, sizeof words);
+        mark = knee_rotate(mark, 11) + words[0];
+        other = knee_rotate(other, 13) + words[1];
     }
-    memcpy(&word, text + length - 8, sizeof word);
-    return (size_t)((mark ^ knee_rotate(word, 29)) * 0x9e3779b97f4a7c15u >>
+    memcpy(words, text + i - (i + 8 > length ? 8 : 0), sizeof *words);
+    memcpy(words + 1, text + length - 8, sizeof *words);
+    mark = knee_rotate(mark, 11) + knee_rotate(other, 31) + words[0];
+    return (size_t)((mark ^ knee_rotate(words[1], 29)) * 0x9e3779b97f4a7c15u >>
                     (64 - KNEE_RECENT_NAME_BITS));
 }
 

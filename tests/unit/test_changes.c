@@ -180,6 +180,52 @@ TEST(changes_are_answered_or_refused)
     }
 }
 
+static bool is_wire(const char *row, const void *context)
+{
+    return strncmp(row, context, 4) == 0;
+}
+
+static const struct knee_replay_row *row_named(const struct knee_replay *a, const char *name)
+{
+    for (size_t i = 0; i < a->row_count; i++)
+        if (strcmp(a->rows[i].name, name) == 0)
+            return &a->rows[i];
+    fail_msg("no row %s", name);
+    return NULL;
+}
+
+/* Changes are made to one copy of the graph, one after the other, and each is set back: a row is
+ * the same whatever was run before it. */
+TEST(rows_do_not_depend_on_each_other)
+{
+    static const char *const words[] = {
+        "wire bf16",    "even on",         "network 2x",   "network free", "overlap on",
+        "bucket 100MB", "loader-ahead on", "pinned on",    "batch 2x",     "no-host-gaps on",
+        "accumulate 4", "keep-params on",  "sync-every 8", "wire fp8",     "wire powersgd:4"};
+    struct knee_cluster cluster = dgx();
+    for (int fsdp = 0; fsdp < 2; fsdp++) {
+        struct recording all;
+        record(fsdp ? "tests/fuzz/seeds/replay/fsdp.json" : "tests/fuzz/seeds/replay/ddp.json",
+               &all);
+        struct knee_changes none = changes_of("", &cluster);
+        struct knee_replay table, alone, wires;
+        assert_int_equal(knee_replay(&all.account, &none, NULL, &table, NULL), KNEE_OK);
+        assert_int_equal(knee_replay_standard(&all.account, is_wire, "wire", NULL, &wires, NULL),
+                         KNEE_OK);
+        assert_int_equal(wires.row_count, 3);
+        for (size_t i = 0; i < wires.row_count; i++)
+            assert_memory_equal(&wires.rows[i], row_named(&table, wires.rows[i].name),
+                                sizeof *wires.rows);
+        for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
+            struct knee_changes changes = changes_of(words[i], &cluster);
+            assert_int_equal(knee_replay(&all.account, &changes, NULL, &alone, NULL), KNEE_OK);
+            if (memcmp(&alone.rows[0], row_named(&table, alone.rows[0].name), sizeof *alone.rows))
+                fail_msg("%s: another row alone than in the table", words[i]);
+        }
+        release(&all);
+    }
+}
+
 /* The timeline of every change: it accounts for the step that the answer tells, or it is refused.
  */
 TEST(changed_timelines_have_the_step)
