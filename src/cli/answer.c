@@ -60,7 +60,7 @@ struct knee_ask *cli_ask_open(void)
 {
     static const struct knee_ask_files files = {file_exists, read_file, open_stream, write_perfetto,
                                                 NULL};
-    struct knee_ask *ask = knee_ask_begin(&cli_memory);
+    struct knee_ask *ask = knee_ask_begin(NULL);
     if (ask)
         knee_ask_set_files(ask, &files);
     return ask;

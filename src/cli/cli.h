@@ -145,9 +145,4 @@ extern const struct cli_command cli_predict, cli_tax, cli_plan, cli_scale, cli_v
     cli_doctor, cli_schema, cli_live, cli_record, cli_watch, cli_capture, cli_list, cli_example,
     cli_hang, cli_man, cli_completion, cli_version, cli_run_job, cli_mcp, cli_command;
 
-/* ---- Memory (memory.c) ---- */
-
-/* The C library's, in large pages where blocks are large: free() takes it too. */
-extern const struct knee_alloc cli_memory;
-
 #endif

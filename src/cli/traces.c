@@ -201,14 +201,14 @@ static knee_status read_report(const char *name, const struct knee_trace_options
 static knee_status read_stream(const char *name, int *fd, const struct knee_trace_options *options,
                                struct knee_trace *out, struct knee_err *err)
 {
-    knee_status status = knee_trace_read(reader_of_file(fd), name, options, &cli_memory, out, err);
+    knee_status status = knee_trace_read(reader_of_file(fd), name, options, NULL, out, err);
     bool hosts = !status && out->rank_count == 0 && out->cpu_comm;
     if (!hosts || lseek(*fd, 0, SEEK_SET) != 0)
         return status;
     struct knee_trace_options again = *options;
     again.cpu = true; /* no GPU, but gloo: the host's operations are the work */
     knee_trace_release(out);
-    return knee_trace_read(reader_of_file(fd), name, &again, &cli_memory, out, err);
+    return knee_trace_read(reader_of_file(fd), name, &again, NULL, out, err);
 }
 
 static knee_status read_file(const struct cli_file *file, const struct knee_trace_options *options,
