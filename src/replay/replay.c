@@ -586,6 +586,20 @@ static knee_status run_recorded(struct replayer *r)
     return check_explained(r->out, r->err);
 }
 
+/* All after begin(). */
+static knee_status go_on(struct replayer *r, const struct knee_changes *changes,
+                         struct knee_replay *out)
+{
+    const struct knee_replay *answered = r->out;
+    knee_status status = run_recorded(r);
+    if (!status)
+        status = nothing_asked(changes) ? answer_standard(r) : answer(r, changes);
+    release(r);
+    if (!status)
+        *out = *answered;
+    return status;
+}
+
 knee_status knee_replay(const struct knee_account *account, const struct knee_changes *changes,
                         const struct knee_alloc *alloc, struct knee_replay *out,
                         struct knee_err *err)
@@ -593,15 +607,7 @@ knee_status knee_replay(const struct knee_account *account, const struct knee_ch
     struct knee_replay answered = {.host_pace = 1};
     struct replayer *r = NULL;
     knee_status status = begin(account, changes, alloc, &answered, err, &r);
-    if (status)
-        return status;
-    status = run_recorded(r);
-    if (!status)
-        status = nothing_asked(changes) ? answer_standard(r) : answer(r, changes);
-    release(r);
-    if (!status)
-        *out = answered;
-    return status;
+    return status ? status : go_on(r, changes, out);
 }
 
 knee_status knee_replay_standard(const struct knee_account *account,
@@ -618,13 +624,7 @@ knee_status knee_replay_standard(const struct knee_account *account,
         return status;
     r->wanted = wanted;
     r->context = context;
-    status = run_recorded(r);
-    if (!status)
-        status = answer_standard(r);
-    release(r);
-    if (!status)
-        *out = answered;
-    return status;
+    return go_on(r, &none, out);
 }
 
 knee_status knee_replay_timeline(const struct knee_account *account,
