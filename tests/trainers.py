@@ -106,7 +106,7 @@ try:
 
         said = heard(train)
         assert made[-1].schedule == {"wait": 0, "warmup": 2, "active": 2, "repeat": 1} and made[-1].count == 4
-        assert callback.answer and 1 <= len(logged["wandb"]) <= 20 and set(logged) == {"wandb", "mlflow"} and len(state.log_history) == 1, said
+        assert callback.answer and 1 <= len(logged["wandb"]) <= 20 and logged["wandb"]["train/global_step"] == state.global_step and set(logged) == {"wandb", "mlflow"} and len(state.log_history) == 1, said
     with tempfile.TemporaryDirectory() as folder:
         got = []
         logger = types.SimpleNamespace(log_metrics=lambda metrics, step: got.append((metrics, step)))

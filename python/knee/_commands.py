@@ -31,7 +31,7 @@ def _listed(files: Files, endings: Tuple[str, ...] = ()) -> List[str]:
     found: List[str] = []
     for name in map(Path, files):
         if name.is_dir():
-            found += sorted(str(p) for p in name.rglob("*") if p.is_file() and (not endings or p.name.endswith(endings)))
+            found += sorted(str(p) for p in name.rglob("*") if p.is_file() and (p.name.endswith(endings) if endings else p.suffix != ".md"))
         elif name.exists():
             found.append(str(name))
         else:
@@ -217,6 +217,8 @@ def watch(folder: PathLike, every: float = 2.0, **keys: Any) -> Iterator[Answer]
 
 def report(*files: PathLike, output: PathLike = "knee-report.html") -> Path:
     """One HTML page that opens offline: of traces, a log, a job file, or an answer's JSON; without files the calculator."""
+    if len(files) > 1 and os.fspath(files[-1]).endswith(".html") and not os.path.exists(files[-1]):
+        files, output = files[:-1], files[-1]  # report("runs", "page.html")
     names = [name for word in files for name in ([os.fspath(word)] if os.path.isdir(word) else _listed(word))]
     run_to_the_end(["report", *names, "-o", os.fspath(output)])
     return Path(output)

@@ -114,6 +114,11 @@ class Answer(Record):
     def __reduce__(self) -> Tuple[Any, ...]:
         return type(self), (self.command, self._data, self.limit, self.made, self._asked)
 
+    def __getitem__(self, name: str) -> Any:
+        if name not in self._data and isinstance(getattr(type(self), name, None), property):
+            return getattr(self, name)  # answer["step_s"] is answer.step_s, also where it is found, not printed
+        return super().__getitem__(name)
+
     # ---- What it says ----
 
     def _place(self, *names: str) -> str:
@@ -130,6 +135,11 @@ class Answer(Record):
         return self._place("headline", "do") or self.sentence
 
     @property
+    def title(self) -> str:
+        """What the question was."""
+        return self._place("title")
+
+    @property
     def lines(self) -> List[str]:
         """What voids the answer, if anything does; then headline, reason and effect."""
         found = [self._place("void"), self.headline, self._place("reason", "why"), self._place("effect", "buys")]
@@ -144,7 +154,7 @@ class Answer(Record):
         return self._text("text") if self._asked else "\n".join(self.lines)
 
     def __repr__(self) -> str:
-        return f"<knee {self.command}: {self.headline}>"
+        return f"<knee {self.command}: {self.headline or self.title or f'{len(self._table())} rows'}>"
 
     def _repr_html_(self) -> str:
         return _pictures.html(self)
@@ -169,8 +179,10 @@ class Answer(Record):
 
     def to_frame(self) -> Any:
         """The main table as a pandas DataFrame, one plain value a cell."""
-        import pandas
-
+        try:
+            import pandas
+        except ImportError as error:
+            raise ImportError("to_frame() needs pandas (pip install pandas); to_rows() gives the same as a list of dicts") from error
         return pandas.DataFrame(self.to_rows())
 
     def _text(self, format: str) -> str:
@@ -254,6 +266,12 @@ class Plan(Answer):
     @property
     def memory_gb(self) -> Optional[float]:
         return self._best("memory_gb")
+
+    @property
+    def oom_risk(self) -> Optional[float]:
+        """Probability that it runs out of memory, 0 to 1."""
+        fits = self._best("fit_probability")
+        return None if fits is None else 1 - fits
 
     @property
     def tokens_per_s(self) -> Optional[float]:

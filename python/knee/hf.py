@@ -24,11 +24,11 @@ else:
         _Base = object
 
 
-def _to_wandb(numbers: Dict[str, float], _args: Any, _step: int) -> None:
+def _to_wandb(numbers: Dict[str, float], _args: Any, step: int) -> None:
     import wandb
 
     if wandb.run is not None:
-        wandb.log(numbers)
+        wandb.log({**numbers, "train/global_step": step})  # the axis of the trainer's own numbers
 
 
 def _to_mlflow(numbers: Dict[str, float], _args: Any, step: int) -> None:
