@@ -58,8 +58,8 @@ const large = (v) => (v == null ? "–" : scaled(v, [[1e12, "T"], [1e9, "B"], [1
 
 const tile = (value, name, options = {}) =>
   el("div", { class: `tile${options.flip ? " flip" : ""}${options.changed ? " changed" : ""}`, id: options.id, hidden: options.said, "data-value": options.raw ?? "" }, el("b", {}, value), el("span", {}, name));
-// Tiles of a view, kept for its comparison with A. What the verdict says already is not shown again. What changed stands in
-// a line of its own, with the difference.
+// Tiles of a view, kept for its comparison with A. What the verdict says already is not shown again. A line says what
+// changed, with the difference.
 const shownTiles = {};
 const setTiles = (view, ...list) => {
   const before = shownTiles[view], moved = [], said = [...byId(`${view}-verdict`).querySelectorAll(":scope > p")].map((p) => p.textContent).join(" ");

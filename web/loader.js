@@ -9,7 +9,7 @@ const kneeBytes = (packed) => {
   }
   return kneeUnpack(bytes, Number(size));
 };
-// One function of the core: operations and what belongs to them come from streams of their own, in which they repeat better
+// One function of the core: operations and what belongs to them come from separate streams, in which they repeat better
 // than mixed. take(stream) moves a byte to its place and returns it: streams to code here, code to streams in tools/page.mjs.
 // 0 operations with types, alignments and calls; 1 locals; 2 and 3 integers; 4 fractions; 5 offsets; 6 branches; 7 the rest.
 const kneeBody = (take) => {
