@@ -66,7 +66,7 @@ const setTiles = (view, ...list) => {
   const says = (words) => words.length > 1 && said.split(words).slice(1).some((rest, i, all) => !/^\d|^\.\d/.test(rest) && !/[\d.]$/.test(i ? all[i - 1] : said.split(words)[0]));
   list.forEach(([value, name, options], i) => {
     const old = before?.[i]?.[2]?.id === options.id && before[i];
-    options.said = says(value.replaceAll(thin, " ")) || (/%$/.test(value) && says(`${Math.round(100 * options.raw)}%`));
+    options.said ||= says(value.replaceAll(thin, " ")) || (/%$/.test(value) && says(`${Math.round(100 * options.raw)}%`));
     options.changed = old && old[0] !== value;
     if (options.changed && old[2].raw > 0 && options.raw > 0) moved[/^a step/.test(name) ? "unshift" : "push"](`${name.split(/[:(,]/)[0].trim()} ${old[0]} → ${value} (${percent(options.raw / old[2].raw - 1, "+")})`);
   });

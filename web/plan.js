@@ -51,7 +51,7 @@ plan.search = async () => {
   if (view === "plan") plan.draw(answer);
 };
 
-const planWords = (p) => ["tp", "pp", "vp", "cp", "ep", "dp"].filter((key) => p[key] > 1).map((key) => `${key.toUpperCase()} ${p[key]}`)
+const planWords = (p) => ["tp", "pp", "cp", "ep", "dp"].filter((key) => p[key] > 1).map((key) => `${key.toUpperCase()} ${p[key]}${key === "pp" && p.vp > 1 ? `x${p.vp}` : ""}`)
   .concat(`micro-batch ${p.micro_batch}`, p.shard === "none" ? [] : p.shard.replace("zero", "ZeRO-") + (p.shard === "zero3" && p.shard_size < p.dp * p.cp ? ` in groups of ${p.shard_size}` : ""), p.recompute === "none" ? [] : `${p.recompute} recompute`, p.pp > 1 ? p.schedule : [], p.offload === "none" ? [] : "optimizer on the host").flat().join(", ");
 
 plan.chosenRow = (a) => a.rows.find((r) => r.gpus === a.verdict.gpus) ?? a.rows.filter((r) => r.fits).at(-1) ?? a.rows[0];
@@ -60,7 +60,7 @@ plan.draw = (a) => {
   const row = plan.chosenRow(a);
   const run = row?.run; // what the verdict does not say
   setTiles("plan",
-    [percent(row?.efficiency), a.baseline_gpus == null ? "efficiency" : `efficiency against ${count(a.baseline_gpus)} GPUs (${percent(row?.low_efficiency)} to ${percent(row?.high_efficiency)})`, { id: "tile-plan-efficiency", raw: row?.efficiency }],
+    [percent(row?.efficiency), a.baseline_gpus == null ? "efficiency" : `efficiency against ${count(a.baseline_gpus)} GPUs (${percent(row?.low_efficiency)} to ${percent(row?.high_efficiency)})`, { id: "tile-plan-efficiency", raw: row?.efficiency, said: row?.efficiency >= 1 }], // nothing is lost: nothing to say
     ...(run ? [[percent(run.goodput), `goodput: steps kept over wall time (${percent(run.low_goodput)} to ${percent(run.high_goodput)})`, { id: "tile-plan-goodput", raw: run.goodput }],
       [seconds(run.stop_every_s), "between two failures", {}], [seconds(run.checkpoint_every_s), `between two checkpoints of ${bytes(run.checkpoint_bytes)}`, {}]] : []));
   fill("plan-took", plan.took == null ? "" : `Searched in ${seconds(plan.took)}.`);
