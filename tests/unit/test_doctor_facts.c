@@ -761,6 +761,8 @@ static const struct said log_networks[] = {
     {LOG FROM("libibverbs_missing", "no libibverbs.so"), "libibverbs_missing", WARNING},
     {LOG FROM("libibverbs_missing", "no libibverbs.so") ONE_NODE, "libibverbs_missing", NOTE,
      "nothing is lost"},
+    {LOG FROM("libibverbs_missing", "no libibverbs.so") FROM("efa_absent", "tcp"),
+     "libibverbs_missing", NOTE},
     {LOG FROM("libibverbs_missing", "no libibverbs.so") ENV("FI_PROVIDER", "efa"),
      "efa_plugin_missing", WARNING},
     {LOG FROM("libibverbs_missing", "no libibverbs.so") ENV("FI_PROVIDER", "tcp"),

@@ -515,9 +515,9 @@ TEST(advice_on_one_count)
     static const struct {
         double low, high;
         enum knee_scale_advice advice;
-    } rows[] = {{NAN, NAN, KNEE_ADVICE_MEASURE},
-                {60, 70, KNEE_ADVICE_FINE},
-                {10, 20, KNEE_ADVICE_SLOW},
+    } rows[] = {{NAN, NAN, KNEE_ADVICE_MEASURE}, {60, 70, KNEE_ADVICE_FINE},
+                {55, 60, KNEE_ADVICE_FINE}, /* outside, but by less than a quarter */
+                {70, 80, KNEE_ADVICE_FINE},      {10, 20, KNEE_ADVICE_SLOW},
                 {90, 99, KNEE_ADVICE_FAST}};
     for (size_t i = 0; i < COUNT(rows); i++) {
         struct knee_scale_row row;
@@ -546,7 +546,8 @@ TEST(the_batch_is_past_its_wall)
     }
 }
 
-/* The two largest counts whose insides are known, whatever the order of the rows. */
+/* The two largest counts whose insides are known, whatever the order of the rows; a count that was
+ * run twice is not the one before itself. */
 TEST(the_inside_of_steps)
 {
     struct knee_scale_row rows[8], swapped[8];
@@ -556,12 +557,13 @@ TEST(the_inside_of_steps)
         rows[i].comm_s = i == 4 ? 0 : 0.5;
         swapped[5 - i] = rows[i];
     }
+    rows[6] = swapped[6] = rows[3];
     for (int way = 0; way < 2; way++) {
-        struct knee_scale_answer *a = judged(way ? swapped : rows, 6, 0);
+        struct knee_scale_answer *a = judged(way ? swapped : rows, 7, 0);
         assert_near(a->fit.inside.workers, 8, 0);
         assert_near(a->fit.inside_before.workers, 4, 0);
-        for (size_t i = 1; i < 6; i++)
-            assert_true(a->rows[i].workers > a->rows[i - 1].workers);
+        for (size_t i = 1; i < 7; i++)
+            assert_true(a->rows[i].workers >= a->rows[i - 1].workers);
     }
 }
 
@@ -707,6 +709,7 @@ static const struct measured {
     {"dgx-h100", 16, 3, 0, 8, "wrong algorithm", "tuning lines", .tuned = "TREE"},
     {"dgx-h100", 16, 3, 0, 8, .tuned = "NOTHING"},
     {"dgx-h100", 8, 3, 0, 8, "wrong algorithm", "tuning lines", .tuned = "NVLS"},
+    {"8xa100 * 16 @ efa100x4", 128, 3, 0, 8, "wrong algorithm", "tuning lines", .tuned = "RING"},
     {"h100 1x400 Gb/s InfiniBand", 16, 3, 5, 8},
 };
 
@@ -1070,7 +1073,12 @@ TEST(gaps_are_rows)
     assert_int_equal(followed, JOB_RANKS * (JOB_STEPS - 1));
     knee_list_idle_gaps(&job.account, 1, &gaps); /* 4 ms are less than 1 % of it */
     assert_int_equal(gaps.count, 0);
-    size_t steps = job.account.step_count; /* without steps a gap has no number */
+    size_t steps = job.account.step_count;
+    for (size_t i = 0; i < steps; i++) /* gaps of steps that are cut off do not count */
+        job.account.steps[i].complete = false;
+    knee_list_idle_gaps(&job.account, 10e-3, &gaps);
+    assert_int_equal(gaps.count, 0);
+    /* without steps a gap has no number */
     job.account.step_count = 0;
     job.account.step_source = KNEE_STEPS_NONE;
     knee_list_idle_gaps(&job.account, 10e-3, &gaps);

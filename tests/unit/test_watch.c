@@ -228,6 +228,20 @@ TEST(test_dollars_and_joules)
     assert_near(made.watch.age_s, 5, 1e-6);
 }
 
+/* No line for an hour: the job hangs where its processes are alive, and is over where not. */
+TEST(test_old_lines)
+{
+    for (size_t alive = 0; alive < 2; alive++) {
+        struct knee_watch_given given = {start_ns + 3600 * step_ns, NAN, alive, NULL};
+        struct knee_err err;
+        OWNED(made) made;
+        make(&healthy, &made);
+        knee_watch_release(&made.watch);
+        assert_ok(knee_watch(made.ranks, RANKS, &made.joined, &given, &made.watch, &err));
+        assert_int_equal(made.watch.state, alive ? KNEE_WATCH_HUNG : KNEE_WATCH_STALE);
+    }
+}
+
 /* Without NVML: 80 % products and 20 % waiting on an H200, at its power limit on average. */
 TEST(test_joules_without_nvml)
 {
