@@ -339,6 +339,29 @@ TEST(a_roll_calls_slow_wire)
     }
 }
 
+/* 16 MiB take 16 ms instead of 1: a slow wire, unless one rank alone is recorded and has calls that
+ * are quick, or unless next to nothing is lost. */
+TEST(a_wire_with_quick_calls_is_not_slow)
+{
+    for (int way = 0; way < 8; way++) {
+        bool quick = way % 2, alone = way / 2 % 2, matters = way < 4;
+        struct knee_collective_account kinds[] = {kind(KNEE_OP_ALL_REDUCE, 8, 1024),
+                                                  kind(KNEE_OP_ALL_REDUCE, 8, 1 << 24)};
+        struct knee_account account = {
+            .collectives = kinds, .collective_count = 2, .rank_count = alone ? 1 : 2};
+        struct knee_diagnosis d = {.steps = 2};
+        d.step.wall_s = matters ? 0.1 : 100;
+        d.step.label_s[KNEE_TRANSFER] = 0.05;
+        kinds[0].bus_bytes_per_s = quick ? 1e9 : 1e5;
+        kinds[0].expected_s = NAN;
+        kinds[1].transfer_s = 0.016;
+        kinds[1].expected_s = 0.001;
+        knee_find_slow_wire(&account, &d);
+        assert_int_equal(d.slow_wire, matters && !(quick && alone) ? 1 : SIZE_MAX);
+        assert_int_equal((d.gaps & KNEE_GAP_QUICK_WIRE) != 0, matters && quick && alone);
+    }
+}
+
 /* ---- Symptoms ---- */
 
 /* 0: nobody said. */
