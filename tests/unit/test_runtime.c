@@ -124,18 +124,14 @@ TEST(an_unknown_runtime_is_refused)
 /* In a process of its own, for the environment is changed: what launched() and rank() say. */
 static int told_by(const char *const *words)
 {
-    static const char *const all[] = {"OMPI_COMM_WORLD_SIZE",
-                                      "OMPI_COMM_WORLD_RANK",
-                                      "PMI_SIZE",
-                                      "PMI_RANK",
-                                      "SLURM_STEP_NUM_TASKS",
-                                      "PMIX_RANK",
-                                      "KNEE_RUNTIME"};
+    static const char all[] =
+        "OMPI_COMM_WORLD_SIZE|OMPI_COMM_WORLD_RANK|PMI_SIZE|PMI_RANK|SLURM_STEP_NUM_TASKS|"
+        "PMIX_RANK|KNEE_RUNTIME";
     fflush(NULL);
     pid_t child = fork();
     if (child == 0) {
-        for (size_t i = 0; i < sizeof all / sizeof *all; i++)
-            unsetenv(all[i]);
+        for (struct pieces p = {.rest = all}; next_piece(&p);)
+            unsetenv(p.text);
         for (; *words; words += 2)
             setenv(words[0], words[1], 1);
         _exit(knee_runtime_launched() ? 100 + knee_runtime_rank() : knee_runtime_rank());

@@ -195,27 +195,20 @@ TEST(lines_say)
         const char *line;
         double workers, batch, seq;
     } cases[] = {
-        {"Building 2-D device mesh with ['dp_shard', 'tp'], [4, 2]", 8, NAN, NAN},
         {"Building 1-D device mesh with ['else'], [4]", 4, NAN, NAN},
         {"Building 2-D device mesh with ['pp', 'dp'], [0, 2]", NAN, NAN, NAN},
         {"Building 2-D device mesh with ['pp', 'dp'], [4", NAN, NAN, NAN},
         {"Building 2-D device mesh with ['pp', 'dp'], [4, 99999999999]", NAN, NAN, NAN},
         {"Building 2-D device mesh with ['pp', 'dp'], [1000000, 1000000]", NAN, NAN, NAN},
         {"Building 2-D device mesh with ['pp', 'dp']", NAN, NAN, NAN},
-        {"launch.py --gpus=0,1,2,3 x", 4, NAN, NAN},
         {"launch.py --gpus=", NAN, NAN, NAN},
-        {"GLOBAL_RANK: 0, MEMBER: 1/8", 8, NAN, NAN},
         {"GLOBAL_RANK: 0, MEMBER: 1 of 8", NAN, NAN, NAN},
         {"Total train batch size (w. parallel, distributed & accumulation) = 64", NAN, 64, NAN},
         {"Total train batch size (w. parallel, distributed & accumulation)", NAN, NAN, NAN},
         {"world size: 16\nworld size: 4", 16, NAN, NAN},
         {"world size: none", NAN, NAN, NAN},
         {"world size: 99999999999999999", NAN, NAN, NAN},
-        {"torchrun --nnodes=2 --nproc_per_node=8", 16, NAN, NAN},
         {"torchrun --nproc-per-node 8", 8, NAN, NAN},
-        {"Instantaneous batch size per device = 4\nGradient Accumulation steps = 2\nTotal train "
-         "batch size (w. parallel, distributed & accumulation) = 64",
-         8, 64, NAN},
         {"Instantaneous batch size per device = 3\nTotal train batch size (w. parallel, x) = 64",
          NAN, 64, NAN},
         {"sequence_length=2048", NAN, NAN, 2048},
