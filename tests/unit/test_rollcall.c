@@ -665,7 +665,8 @@ TEST(damage_does_no_harm)
             memcpy(data, packed.text, packed.used);
             data[at] = (char)byte;
             if (!knee_rollcall_read(&roll, "_dump_0", data, packed.used, &err)) {
-                OWNED(knee_roll_answer) a = join(&roll);
+                struct knee_roll_answer a = join(&roll);
+                knee_roll_answer_release(&a);
             }
             free(data);
         }
