@@ -7,6 +7,7 @@
 #define KNEE_CLI_CLI_H
 
 #include "ask/ask.h"
+#include "base/arena.h"
 #include "base/text.h"
 #include "knee_out.h"
 #include "reach/files.h"
@@ -76,7 +77,7 @@ knee_status cli_ask_with(struct cli_run *run, int argc, char **argv,
 /* The files of a job that hang and doctor read, folders searched; NULL: no memory. Free each and
  * the list. */
 char **cli_job_files(const char *const *words, size_t count, size_t *passed_over,
-                     struct knee_err *err);
+                     struct knee_arena *arena, struct knee_err *err);
 
 /* Reads flags into the objects of run->command and words into run->words. */
 knee_status cli_parse(struct cli_run *run, int argc, char **argv);

@@ -20,7 +20,8 @@
 struct found {
     struct knee_facts *hosts;
     size_t count;
-    char **names; /* files of a job's folder; NULL: the words are the files */
+    char **names;             /* files of a job's folder; NULL: the words are the files */
+    struct knee_arena memory; /* of the names */
 };
 
 static void release(struct found *found)
@@ -28,9 +29,7 @@ static void release(struct found *found)
     for (size_t i = 0; i < found->count; i++)
         knee_facts_release(&found->hosts[i]);
     free(found->hosts);
-    for (size_t i = 0; found->names && found->names[i]; i++)
-        free(found->names[i]);
-    free(found->names);
+    knee_arena_release(&found->memory);
 }
 
 /* ---- Folders ---- */
@@ -62,18 +61,13 @@ static bool is_job_file(const char *name)
 
 /* The files of a folder in which a job left its output; NULL: it is something else, or no memory.
  */
-static char **job_folder(struct cli_run *run, const char *folder)
+static char **job_folder(struct cli_run *run, const char *folder, struct knee_arena *arena)
 {
     size_t passed = 0, job = 0;
-    char **names = cli_job_files(&folder, 1, &passed, &run->err);
+    char **names = cli_job_files(&folder, 1, &passed, arena, &run->err);
     for (size_t i = 0; names && names[i] && !job; i++)
         job += is_job_file(names[i]);
-    if (job)
-        return names;
-    for (size_t i = 0; names && names[i]; i++)
-        free(names[i]);
-    free(names);
-    return NULL;
+    return job ? names : NULL;
 }
 
 /* A saved host or several, or the folder of a job. Files that are named are left to the library. */
@@ -81,7 +75,7 @@ static knee_status find_hosts(struct cli_run *run, struct knee_ask_doctor_option
                               struct found *found)
 {
     if (!options->from && run->word_count == 1 && is_folder(run->words[0])) {
-        found->names = job_folder(run, run->words[0]);
+        found->names = job_folder(run, run->words[0], &found->memory);
         if (found->names)
             options->folder = run->words[0];
         else

@@ -40,13 +40,6 @@ static bool is_readable(const char *path)
     return !memchr(head, 0, got);
 }
 
-static void free_names(char **names)
-{
-    for (size_t i = 0; names && names[i]; i++)
-        free(names[i]);
-    free(names);
-}
-
 static size_t count_names(char **names)
 {
     size_t count = 0;
@@ -57,20 +50,16 @@ static size_t count_names(char **names)
 
 /* Folders become the files in them; a file that was named stays, whatever it is. */
 char **cli_job_files(const char *const *words, size_t count, size_t *passed_over,
-                     struct knee_err *err)
+                     struct knee_arena *arena, struct knee_err *err)
 {
-    char **all = cli_find_files(words, count, is_file),
-         **names = cli_find_files(words, count, is_readable);
-    if (!all || !names) {
-        knee_fail(err, KNEE_SYSTEM, "", "out of memory");
-        free_names(names);
-        names = NULL;
-    } else {
-        size_t seen = count_names(all), kept = count_names(names);
-        *passed_over = seen > kept ? seen - kept : 0;
-    }
-    free_names(all);
-    return names;
+    char **all = cli_find_files(words, count, is_file, arena),
+         **names = cli_find_files(words, count, is_readable, arena);
+    size_t seen = count_names(all), kept = count_names(names);
+    *passed_over = seen > kept ? seen - kept : 0;
+    if (all && names)
+        return names;
+    knee_fail(err, KNEE_SYSTEM, "", "out of memory");
+    return NULL;
 }
 
 static knee_status ask_ras(struct cli_run *run, const char *where, struct knee_text *text)
@@ -86,9 +75,11 @@ static knee_status read_and_answer(struct cli_run *run)
 {
     struct knee_ask_hang_options *options = run->objects[0];
     struct knee_text ras = {0};
+    struct knee_arena arena = {0};
     const char **words = run->words;
     size_t count = run->word_count;
-    char **names = count ? cli_job_files(words, count, &options->passed_over, &run->err) : NULL;
+    char **names =
+        count ? cli_job_files(words, count, &options->passed_over, &arena, &run->err) : NULL;
     knee_status status = count && !names ? KNEE_SYSTEM : KNEE_OK;
     if (!status && options->ras)
         status = ask_ras(run, options->ras, &ras);
@@ -110,7 +101,7 @@ static knee_status read_and_answer(struct cli_run *run)
         run->words = words;
         run->word_count = count;
     }
-    free_names(names);
+    knee_arena_release(&arena);
     knee_text_release(&ras);
     return status;
 }

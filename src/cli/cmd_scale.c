@@ -42,50 +42,33 @@ static bool may_be_trace(const char *path)
     return ends_with_any(path, ends);
 }
 
-static void release(char **names)
-{
-    for (size_t i = 0; names && names[i]; i++)
-        free(names[i]);
-    free(names);
-}
-
 /* The logs of a job's folder, which has no traces; NULL: it is none. */
-static char **logs_of(const char *word)
+static char **logs_of(const char *word, struct knee_arena *arena)
 {
     struct stat about;
     if (stat(word, &about) != 0 || !S_ISDIR(about.st_mode))
         return NULL;
-    char **traces = cli_find_files(&word, 1, may_be_trace), **logs = NULL;
+    char **traces = cli_find_files(&word, 1, may_be_trace, arena), **logs = NULL;
     if (traces && !traces[0])
-        logs = cli_find_files(&word, 1, is_log);
-    release(traces);
-    if (logs && logs[0])
-        return logs;
-    release(logs);
-    return NULL;
+        logs = cli_find_files(&word, 1, is_log, arena);
+    return logs && logs[0] ? logs : NULL;
 }
 
 /* Replaces a folder by its logs, each with the count given for the folder. */
-static bool put_logs(struct cli_run *run, size_t at, char **logs, size_t prefix)
+static bool put_logs(struct cli_run *run, size_t at, char **logs, int prefix,
+                     struct knee_arena *arena)
 {
     size_t count = 0;
     while (logs[count])
         count++;
     const char **words = malloc((run->word_count + count) * sizeof *words);
-    if (!words)
+    for (size_t i = 0; words && i < count; i++)
+        words[at + i] = knee_arena_printf(arena, "%.*s%s", prefix, run->words[at], logs[i]);
+    if (!words || arena->failed) {
+        free(words);
         return false;
-    memcpy(words, run->words, at * sizeof *words);
-    for (size_t i = 0; i < count; i++) {
-        size_t length = strlen(logs[i]);
-        char *named = realloc(logs[i], prefix + length + 1);
-        if (!named) {
-            free(words);
-            return false;
-        }
-        memmove(named + prefix, named, length + 1);
-        memcpy(named, run->words[at], prefix);
-        words[at + i] = logs[i] = named;
     }
+    memcpy(words, run->words, at * sizeof *words);
     memcpy(words + at + count, run->words + at + 1, (run->word_count - at - 1) * sizeof *words);
     free(run->words);
     run->words = words;
@@ -96,15 +79,16 @@ static bool put_logs(struct cli_run *run, size_t at, char **logs, size_t prefix)
 static knee_status read_and_answer(struct cli_run *run)
 {
     knee_status status = KNEE_OK;
-    char **kept = NULL; /* the logs of one folder: names that the words point to */
+    struct knee_arena arena = {0}; /* the logs of one folder: names that the words point to */
+    bool kept = false;
     for (size_t i = 0; i < run->word_count && !status; i++) {
         struct knee_trace_options reading = {0};
         const char *name = run->words[i];
         knee_ask_said_workers(&name);
-        char **logs = kept ? NULL : logs_of(name);
+        char **logs = kept ? NULL : logs_of(name, &arena);
         if (logs) {
-            kept = logs;
-            if (!put_logs(run, i, logs, (size_t)(name - run->words[i])))
+            kept = true;
+            if (!put_logs(run, i, logs, (int)(name - run->words[i]), &arena))
                 status = knee_fail(&run->err, KNEE_SYSTEM, name, "out of memory");
         } else if (is_trace_set(name)) {
             status = cli_traces_to_ask(run, &name, 1, &reading, (int)i);
@@ -112,7 +96,7 @@ static knee_status read_and_answer(struct cli_run *run)
     }
     status = status ? status : cli_answer(run, NULL);
     run->word_count = kept ? 0 : run->word_count;
-    release(kept);
+    knee_arena_release(&arena);
     return status;
 }
 

@@ -246,17 +246,16 @@ void cli_files_find(struct cli_files *files, const char *const *words, size_t co
     }
 }
 
-char **cli_find_files(const char *const *words, size_t count, cli_wanted *wanted)
+char **cli_find_files(const char *const *words, size_t count, cli_wanted *wanted,
+                      struct knee_arena *arena)
 {
     struct cli_files files = {.wanted = wanted};
     cli_files_find(&files, words, count, "");
-    char **names = files.failed ? NULL : calloc(files.count + 1, sizeof *names);
-    for (size_t i = 0; names && i < files.count; i++) {
-        names[i] = files.rows[i].name;
-        files.rows[i].name = NULL; /* it is the caller's now */
-    }
+    char **names = files.failed ? NULL : knee_arena_take(arena, files.count + 1, sizeof *names);
+    for (size_t i = 0; names && i < files.count; i++)
+        names[i] = knee_arena_printf(arena, "%s", files.rows[i].name);
     cli_files_release(&files);
-    return names;
+    return arena->failed ? NULL : names;
 }
 
 void cli_files_release(struct cli_files *files)

@@ -40,10 +40,11 @@ uint64_t cli_files_bytes(const struct cli_files *files);
 void cli_files_add(struct cli_files *files, const char *name);
 void cli_files_release(struct cli_files *files);
 
-/* The files that are named, and those in folders that are wanted by their names; NULL ends. Free
- * each and the list; NULL: no memory. */
+/* The files that are named, and those in folders that are wanted by their names; NULL ends. All of
+ * it lies in the arena; NULL: no memory. */
 typedef bool cli_wanted(const char *path);
-char **cli_find_files(const char *const *words, size_t count, cli_wanted *wanted);
+char **cli_find_files(const char *const *words, size_t count, cli_wanted *wanted,
+                      struct knee_arena *arena);
 
 /* What a file is; NULL: a folder, not readable, or of no kind that is known. Standard input is not
  * looked into. */

@@ -101,20 +101,19 @@ static knee_status record(const struct record_options *options, const char *fold
 static knee_status ask_trace(struct cli_run *run, const struct cli_kineto *kineto,
                              const char *folder, int64_t start_ns)
 {
-    char **files = calloc(kineto->count + 1, sizeof *files);
-    const char **words = calloc(kineto->count + 1, sizeof *words);
+    struct knee_arena arena = {0};
+    char **files = knee_arena_take(&arena, kineto->count + 1, sizeof *files);
+    const char **words = calloc(kineto->count + 1, sizeof *words); /* the run's own then */
     size_t came = 0;
-    bool good = files && words;
-    for (size_t i = 0; good && i < kineto->count; i++) {
+    for (size_t i = 0; !arena.failed && i < kineto->count; i++) {
         char name[PATH_MAX];
         if (!name_of(folder, start_ns, kineto->pids[i], name, sizeof name) ||
             access(name, R_OK) != 0)
             continue;
-        files[came] = strdup(name);
-        good = files[came++] != NULL;
+        files[came++] = knee_arena_printf(&arena, "%s", name);
     }
     knee_status status = KNEE_SYSTEM;
-    if (!good) {
+    if (arena.failed || !words) {
         knee_fail(&run->err, KNEE_SYSTEM, "", "out of memory");
     } else if (!came) {
         status = knee_fail(&run->err, KNEE_INPUT, folder,
@@ -131,9 +130,7 @@ static knee_status ask_trace(struct cli_run *run, const struct cli_kineto *kinet
         run->command = &cli_trace;
         status = cli_trace.main(run, (int)came, files);
     }
-    for (size_t i = 0; files && i < came; i++)
-        free(files[i]);
-    free(files);
+    knee_arena_release(&arena);
     free(words);
     return status;
 }

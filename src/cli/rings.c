@@ -198,21 +198,15 @@ static knee_status read_folder(int parent, const char *name, size_t bytes,
 struct names {
     char **rows;
     size_t count, room;
+    struct knee_arena memory; /* of the names */
 };
-
-static void free_names(struct names *names)
-{
-    for (size_t i = 0; i < names->count; i++)
-        free(names->rows[i]);
-    free(names->rows);
-}
 
 static bool add_name(struct names *names, const char *name)
 {
     if (!knee_room(NULL, &names->rows, &names->room, names->count + 1, sizeof *names->rows))
         return false;
-    names->rows[names->count] = strdup(name);
-    return names->rows[names->count++] != NULL;
+    names->rows[names->count++] = knee_arena_printf(&names->memory, "%s", name);
+    return !names->memory.failed;
 }
 
 static knee_status list_folders(const char *dir, DIR *folder, struct names *names,
@@ -225,10 +219,8 @@ static knee_status list_folders(const char *dir, DIR *folder, struct names *name
         if (entry->d_name[0] == '.' || length < 0 || (size_t)length >= sizeof about ||
             faccessat(dirfd(folder), about, F_OK, 0) != 0)
             continue;
-        if (!add_name(names, entry->d_name)) {
-            names->count -= names->count > 0 && !names->rows[names->count - 1];
+        if (!add_name(names, entry->d_name))
             return knee_fail(err, KNEE_SYSTEM, "", "out of memory");
-        }
     }
     if (names->count)
         return KNEE_OK;
@@ -247,28 +239,23 @@ static knee_status read_folders(const char *dir, int parent, const struct names 
                                 struct cli_rings *out, struct knee_err *err)
 {
     size_t share = share_of(names->count);
-    out->ranks = calloc(names->count + 1, sizeof *out->ranks);
-    out->rings = calloc(names->count + 1, sizeof *out->rings);
-    if (!out->ranks || !out->rings)
+    out->ranks = knee_arena_take(&out->memory, names->count + 1, sizeof *out->ranks);
+    out->rings = knee_arena_take(&out->memory, names->count + 1, sizeof *out->rings);
+    if (out->memory.failed)
         return knee_fail(err, KNEE_SYSTEM, "", "out of memory");
     for (size_t i = 0; i < names->count; i++) {
         struct knee_live_rank *rank = &out->ranks[out->count];
         struct cli_ring *ring = &out->rings[out->count];
         struct knee_err why = {0};
-        size_t length = strlen(dir) + strlen(names->rows[i]) + 2;
         knee_live_init(rank, NULL);
-        ring->path = malloc(length);
-        knee_status status = KNEE_SYSTEM;
-        if (ring->path) {
-            snprintf(ring->path, length, "%s/%s", dir, names->rows[i]);
-            status = read_folder(parent, names->rows[i], share, rank, ring, &why);
-        }
+        ring->path = knee_arena_printf(&out->memory, "%s/%s", dir, names->rows[i]);
+        knee_status status =
+            ring->path ? read_folder(parent, names->rows[i], share, rank, ring, &why) : KNEE_SYSTEM;
         out->count++; /* released with the others */
         if (status == KNEE_SYSTEM)
             return knee_fail(err, KNEE_SYSTEM, "", "out of memory");
         if (status) {
             knee_live_release(rank);
-            free(ring->path);
             *ring = (struct cli_ring){0};
             out->count--;
             out->unusable++;
@@ -294,7 +281,6 @@ static bool is_earlier(const struct knee_live_rank *a, const struct knee_live_ra
 static void drop(struct cli_rings *rings, size_t row)
 {
     knee_live_release(&rings->ranks[row]);
-    free(rings->rings[row].path);
     rings->count--;
     memmove(&rings->ranks[row], &rings->ranks[row + 1],
             (rings->count - row) * sizeof *rings->ranks);
@@ -362,7 +348,8 @@ knee_status cli_rings_read(const char *dir, struct cli_rings *out, struct knee_e
     if (!status && !sort_rings(&rings))
         status = knee_fail(err, KNEE_SYSTEM, "", "out of memory");
     closedir(folder);
-    free_names(&names);
+    free(names.rows);
+    knee_arena_release(&names.memory);
     if (status) {
         cli_rings_release(&rings);
         return status;
@@ -374,12 +361,9 @@ knee_status cli_rings_read(const char *dir, struct cli_rings *out, struct knee_e
 
 void cli_rings_release(struct cli_rings *rings)
 {
-    for (size_t i = 0; i < rings->count; i++) {
+    for (size_t i = 0; i < rings->count; i++)
         knee_live_release(&rings->ranks[i]);
-        free(rings->rings[i].path);
-    }
-    free(rings->ranks);
-    free(rings->rings);
+    knee_arena_release(&rings->memory);
     *rings = (struct cli_rings){0};
 }
 
@@ -406,34 +390,20 @@ static int64_t newest_common(const struct cli_rings *rings)
     return newest;
 }
 
-void cli_rings_free_files(char **files)
-{
-    for (size_t i = 0; files && files[i]; i++)
-        free(files[i]);
-    free(files);
-}
-
-knee_status cli_rings_sampled(const struct cli_rings *rings, int64_t *step, char ***files,
+knee_status cli_rings_sampled(struct cli_rings *rings, int64_t *step, char ***files,
                               uint64_t *bytes, struct knee_err *err)
 {
     int64_t newest = newest_common(rings);
     uint64_t sum = 0;
-    char **names = calloc(rings->count + 1, sizeof *names);
-    bool good = names != NULL;
-    for (size_t r = 0; good && newest >= 0 && r < rings->count; r++) {
+    char **names = knee_arena_take(&rings->memory, rings->count + 1, sizeof *names);
+    for (size_t r = 0; names && newest >= 0 && r < rings->count; r++) {
         struct stat info;
-        size_t length = strlen(rings->rings[r].path) + 40;
-        names[r] = malloc(length);
-        good = names[r] != NULL;
-        if (!good)
-            break;
-        snprintf(names[r], length, "%s/step-%06lld.json", rings->rings[r].path, (long long)newest);
-        sum += stat(names[r], &info) == 0 ? (uint64_t)info.st_size : 0;
+        names[r] = knee_arena_printf(&rings->memory, "%s/step-%06lld.json", rings->rings[r].path,
+                                     (long long)newest);
+        sum += names[r] && stat(names[r], &info) == 0 ? (uint64_t)info.st_size : 0;
     }
-    if (!good) {
-        cli_rings_free_files(names);
+    if (rings->memory.failed)
         return knee_fail(err, KNEE_SYSTEM, "", "out of memory");
-    }
     *step = newest;
     *files = names;
     *bytes = sum;

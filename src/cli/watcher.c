@@ -114,7 +114,6 @@ static knee_status look_at_sampled(struct cli_watcher *w, struct knee_err *err)
         if (step >= 0 && !w->too_large_bytes)
             status = account_for(w, files, err);
     }
-    cli_rings_free_files(files);
     return status;
 }
 
@@ -146,7 +145,8 @@ static void read_logs(struct cli_watcher *w, struct knee_job_record *record)
 {
     size_t passed = 0;
     struct knee_err ignored = {0};
-    char **names = cli_job_files(&w->dir, 1, &passed, &ignored);
+    struct knee_arena arena = {0};
+    char **names = cli_job_files(&w->dir, 1, &passed, &arena, &ignored);
     for (size_t i = 0; names && names[i]; i++) {
         char *data = NULL;
         size_t length = 0;
@@ -154,9 +154,8 @@ static void read_logs(struct cli_watcher *w, struct knee_job_record *record)
             !cli_read_file(names[i], (size_t)64 << 20, &data, &length, &ignored))
             (void)knee_job_read(record, names[i], data ? data : "", length, &ignored);
         free(data);
-        free(names[i]);
     }
-    free(names);
+    knee_arena_release(&arena);
 }
 
 /* Logs and dumps that lie in the same folder, judged as knee hang does. */

@@ -110,6 +110,7 @@ struct lab_layout {
     struct lab_bucket buckets[LAB_BUCKETS_MAX];
     size_t bucket_part[LAB_BUCKETS_MAX]; /* complete when backward has passed this part */
     size_t bucket_count;
+    struct knee_arena memory; /* of the buckets */
 };
 /* `net` may be NULL: synthetic parts. False: out of memory or too many buckets. */
 bool lab_layout_init(struct lab_layout *layout, const struct lab_setup *setup,

@@ -66,16 +66,14 @@ bool lab_layout_init(struct lab_layout *l, const struct lab_setup *setup, const 
         fill_bucket(l, from, end, part);
         end = from;
     }
-    bool good = true;
     for (size_t b = 0; b < l->bucket_count; b++)
-        good = lab_bucket_init(&l->buckets[b], lab_wire_at(setup->wire), workers) && good;
-    return good;
+        lab_bucket_init(&l->buckets[b], lab_wire_at(setup->wire), workers, &l->memory);
+    return !l->memory.failed;
 }
 
 void lab_layout_release(struct lab_layout *l)
 {
-    for (size_t b = 0; b < l->bucket_count; b++)
-        lab_bucket_release(&l->buckets[b]);
+    knee_arena_release(&l->memory);
     l->bucket_count = 0;
 }
 

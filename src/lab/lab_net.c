@@ -151,12 +151,12 @@ bool lab_net_init(struct lab_net *net, const struct lab_shape *shape, size_t bat
     lay_out(net, shape);
     size_t room = net->activations_per_example * batch_max;
     net->params = calloc(net->param_count, sizeof *net->params);
-    net->grads = calloc(net->param_count, sizeof *net->grads);
-    net->activations = calloc(room, sizeof *net->activations);
-    net->slopes = calloc(room, sizeof *net->slopes);
-    net->kept = calloc(net->kept_per_example * batch_max + 1, sizeof *net->kept);
-    if (!net->forgetful && net->params && net->grads && net->activations && net->slopes &&
-        net->kept)
+    net->grads = knee_arena_take(&net->memory, net->param_count, sizeof *net->grads);
+    net->activations = knee_arena_take(&net->memory, room, sizeof *net->activations);
+    net->slopes = knee_arena_take(&net->memory, room, sizeof *net->slopes);
+    net->kept =
+        knee_arena_take(&net->memory, net->kept_per_example * batch_max + 1, sizeof *net->kept);
+    if (!net->forgetful && net->params && !net->memory.failed)
         return true;
     lab_net_release(net);
     return false;
@@ -165,10 +165,7 @@ bool lab_net_init(struct lab_net *net, const struct lab_shape *shape, size_t bat
 void lab_net_release(struct lab_net *net)
 {
     free(net->params);
-    free(net->grads);
-    free(net->activations);
-    free(net->slopes);
-    free(net->kept);
+    knee_arena_release(&net->memory);
     memset(net, 0, sizeof *net);
 }
 

@@ -9,6 +9,8 @@
 #ifndef KNEE_LAB_LAB_NET_H
 #define KNEE_LAB_LAB_NET_H
 
+#include "base/arena.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -66,8 +68,9 @@ struct lab_net {
     size_t param_count, context, batch_max;
     size_t activations_per_example, kept_per_example;
     double flops_per_example; /* forward and backward, matrix products only */
-    /* Owned. */
-    lab_real *params, *grads, *activations, *slopes, *kept;
+    lab_real *params;         /* owned */
+    lab_real *grads, *activations, *slopes, *kept;
+    struct knee_arena memory; /* of those */
     /* Borrowed, one batch: `context` bytes each, and the bytes to be guessed. */
     const unsigned char *tokens, *targets;
     size_t batch;

@@ -170,11 +170,9 @@ static bool set_up_values(struct lab_worker *w, size_t local)
     const struct lab_setup *s = w->setup;
     size_t micro = local / s->accumulate + 1;
     if (s->synthetic) {
-        w->own_params = calloc(s->params + 1, sizeof *w->params);
-        w->own_grads = calloc(s->params + 1, sizeof *w->grads);
-        w->params = w->own_params;
-        w->grads = w->own_grads;
-        return w->params && w->grads && lab_layout_init(&w->layout, s, NULL, w->group.size);
+        w->params = knee_arena_take(&w->memory, s->params + 1, sizeof *w->params);
+        w->grads = knee_arena_take(&w->memory, s->params + 1, sizeof *w->grads);
+        return !w->memory.failed && lab_layout_init(&w->layout, s, NULL, w->group.size);
     }
     if (!lab_net_init(&w->net, &s->shape, micro) ||
         !lab_layout_init(&w->layout, s, &w->net, w->group.size) ||
@@ -247,14 +245,12 @@ static void tear_down(struct lab_worker *w)
 {
     lab_worker_stop(w);
     lab_loader_stop(&w->loader);
-    lab_sync_release(w);
     lab_layout_release(&w->layout);
     lab_optimizer_release(&w->optimizer);
     lab_record_release(&w->record);
     if (!w->setup->synthetic)
         lab_net_release(&w->net);
-    free(w->own_params);
-    free(w->own_grads);
+    knee_arena_release(&w->memory);
 }
 
 /* ---- Figures ---- */
@@ -434,11 +430,11 @@ static knee_status write_steps(struct knee_runtime *runtime, const struct lab_se
 static knee_status run_member(struct lab_worker *w, struct lab_outcome *out, double *figures,
                               struct knee_err *err)
 {
-    struct meter m = {.step_s = calloc(w->setup->steps + 1, sizeof(double)),
-                      .losses = calloc(w->setup->steps + 1, sizeof(double))};
-    if (!m.step_s || !m.losses) {
-        free(m.step_s);
-        free(m.losses);
+    size_t steps = w->setup->steps + 1;
+    struct meter m = {.step_s = knee_arena_take(&w->memory, steps, sizeof(double)),
+                      .losses = knee_arena_take(&w->memory, steps, sizeof(double))};
+    if (w->memory.failed) {
+        knee_arena_release(&w->memory);
         return knee_fail(err, KNEE_SYSTEM, "", "out of memory for the figures of each step");
     }
     knee_status status = set_up(w, err);
@@ -454,8 +450,6 @@ static knee_status run_member(struct lab_worker *w, struct lab_outcome *out, dou
     if (!status)
         status = keep_results(w, out, err);
     tear_down(w);
-    free(m.step_s);
-    free(m.losses);
     return status;
 }
 

@@ -38,23 +38,14 @@ bool lab_sync_init(struct lab_worker *w)
     size_t size = w->layout.param_count * sizeof(float);
     if (lab_strategy_of(w->setup)->every_step)
         return true;
-    w->common = malloc(size);
-    w->sent = calloc(size, 1);
-    w->delta = calloc(size, 1);
-    w->outer = calloc(size, 1);
-    if (!w->common || !w->sent || !w->delta || !w->outer)
+    w->common = knee_arena_take(&w->memory, size, 1);
+    w->sent = knee_arena_take(&w->memory, size, 1);
+    w->delta = knee_arena_take(&w->memory, size, 1);
+    w->outer = knee_arena_take(&w->memory, size, 1);
+    if (w->memory.failed)
         return false;
     memcpy(w->common, w->params, size);
     return true;
-}
-
-void lab_sync_release(struct lab_worker *w)
-{
-    free(w->common);
-    free(w->sent);
-    free(w->delta);
-    free(w->outer);
-    w->common = w->sent = w->delta = w->outer = NULL;
 }
 
 /* ---- What the device does ---- */

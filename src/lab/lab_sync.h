@@ -15,7 +15,6 @@ const struct lab_strategy *lab_strategy_of(const struct lab_setup *setup);
 
 /* Room beside parameters and gradients. False: out of memory. */
 bool lab_sync_init(struct lab_worker *worker);
-void lab_sync_release(struct lab_worker *worker);
 
 /* The host hands over what follows the backward pass of step `step` (from 0). */
 void lab_sync_step(struct lab_worker *worker, size_t step);

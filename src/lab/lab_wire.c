@@ -285,30 +285,21 @@ const struct lab_wire *lab_wire_at(int row)
     return row >= 0 && (size_t)row < sizeof table / sizeof *table ? &table[row] : NULL;
 }
 
-bool lab_bucket_init(struct lab_bucket *b, const struct lab_wire *wire, int workers)
+bool lab_bucket_init(struct lab_bucket *b, const struct lab_wire *wire, int workers,
+                     struct knee_arena *memory)
 {
     size_t left, right, top = (size_t)workers * picked_count(b) * sizeof(struct picked);
     factor_counts(b, &left, &right);
     size_t room = lab_ring_room(wire->format ? wire->format : &lab_f32, b->count, workers);
-    b->memory = wire->feedback ? calloc(b->count + 1, sizeof *b->memory) : NULL;
-    b->owner_memory =
-        wire->feedback && wire->format ? calloc(b->count + 1, sizeof *b->owner_memory) : NULL;
-    b->factors = calloc(right + 1, sizeof *b->factors);
-    b->work = calloc(b->count + left + 1, sizeof *b->work);
-    b->room = calloc(room > top ? room : top, 1);
+    if (wire->feedback)
+        b->memory = knee_arena_take(memory, b->count + 1, sizeof *b->memory);
+    if (wire->feedback && wire->format)
+        b->owner_memory = knee_arena_take(memory, b->count + 1, sizeof *b->owner_memory);
+    b->factors = knee_arena_take(memory, right + 1, sizeof *b->factors);
+    b->work = knee_arena_take(memory, b->count + left + 1, sizeof *b->work);
+    b->room = knee_arena_take(memory, room > top ? room : top, 1);
     uint64_t state = 88172645463325252u;
     for (size_t i = 0; b->factors && i < right; i++)
         b->factors[i] = (float)lab_normal(&state);
-    return b->factors && b->work && b->room && (!wire->feedback || b->memory) &&
-           (!(wire->feedback && wire->format) || b->owner_memory);
-}
-
-void lab_bucket_release(struct lab_bucket *b)
-{
-    free(b->memory);
-    free(b->owner_memory);
-    free(b->factors);
-    free(b->work);
-    free(b->room);
-    memset(b, 0, sizeof *b);
+    return !memory->failed;
 }

@@ -13,7 +13,7 @@ struct lab_bucket {
     size_t at, count; /* range of the parameters */
     const struct lab_tensor *tensors;
     size_t tensor_count;
-    /* Owned: what was not sent (error feedback), by this rank and as owner of a chunk; PowerSGD's
+    /* What was not sent (error feedback), by this rank and as owner of a chunk; PowerSGD's
      * factors; room to encode. */
     float *memory, *owner_memory, *factors, *work;
     unsigned char *room;
@@ -38,7 +38,7 @@ extern const struct knee_choices lab_wire_names;
 const struct lab_wire *lab_wire_at(int row);
 
 /* Room for a bucket on this wire. `whole` tensors only. False: out of memory. */
-bool lab_bucket_init(struct lab_bucket *bucket, const struct lab_wire *wire, int workers);
-void lab_bucket_release(struct lab_bucket *bucket);
+bool lab_bucket_init(struct lab_bucket *bucket, const struct lab_wire *wire, int workers,
+                     struct knee_arena *memory);
 
 #endif

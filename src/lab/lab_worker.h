@@ -48,7 +48,7 @@ struct lab_worker {
     float *common, *sent, *delta, *outer;
     size_t posted;                   /* by the host, so far */
     size_t sent_at[LAB_BUCKETS_MAX]; /* posts up to and with the bucket's last */
-    float *own_params, *own_grads;
+    struct knee_arena memory;        /* of what moves and of the meter */
     const char *backward_names[LAB_NODES_MAX];
     double step_loss, share; /* share of the batch that is this worker's */
 

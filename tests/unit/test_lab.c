@@ -191,11 +191,12 @@ static void wire_on_rank(struct knee_runtime *rt, void *ctx)
 {
     struct wire_test *test = ctx;
     static const struct lab_tensor tensors[] = {{0, 60, 50, 0}, {3000, 1, 100, 0}};
-    OWNED(lab_bucket) bucket = {.at = 0, .count = 3100, .tensors = tensors, .tensor_count = 2};
+    struct lab_bucket bucket = {.at = 0, .count = 3100, .tensors = tensors, .tensor_count = 2};
     const struct lab_wire *wire = lab_wire_at(test->wire);
+    struct knee_arena memory = {0};
     struct lab_group group = {.runtime = rt, .rank = rt->rank, .size = rt->size};
     float *values = test->results[rt->rank];
-    if (!lab_bucket_init(&bucket, wire, rt->size))
+    if (!lab_bucket_init(&bucket, wire, rt->size, &memory))
         abort();
     float start[4096];
     for (size_t i = 0; i < bucket.count; i++)
@@ -211,6 +212,7 @@ static void wire_on_rank(struct knee_runtime *rt, void *ctx)
         test->sent = (double)group.sent_bytes / test->rounds;
         test->model = wire->bytes(wire, &bucket, rt->size);
     }
+    knee_arena_release(&memory);
 }
 
 /* Every wire gives all ranks the same, sends what its formula says, and with its memory is right in
