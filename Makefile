@@ -123,7 +123,7 @@ $(B)/gen/power.c: tools/presets.awk data/power.csv
 	@mkdir -p $(@D)
 	$(Q)awk -v header=predict/goodput/energy.h -f $^ > $@.tmp && mv $@.tmp $@
 
-$(B)/gen/doctor_tables.c: tools/presets.awk data/nccl_variables.csv data/other_variables.csv data/doctor_rules.csv data/xids.csv
+$(B)/gen/doctor_tables.c: tools/presets.awk data/nccl_variables.csv data/other_variables.csv data/doctor_rules.csv data/xids.csv data/alike_facts.csv
 	@mkdir -p $(@D)
 	$(Q)awk -v header=judge/doctor/doctor_judge.h -f $^ > $@.tmp && mv $@.tmp $@
 
@@ -151,7 +151,7 @@ $(B)/gen/run_columns.c: tools/presets.awk data/run_columns.csv
 	@mkdir -p $(@D)
 	$(Q)awk -v header=read/run/runs_row.h -f $^ > $@.tmp && mv $@.tmp $@
 
-$(B)/gen/import_names.c: tools/presets.awk data/import_names.csv
+$(B)/gen/import_names.c: tools/presets.awk data/import_names.csv data/model_families.csv
 	@mkdir -p $(@D)
 	$(Q)awk -v header=read/run/import.h -f $^ > $@.tmp && mv $@.tmp $@
 

@@ -8,7 +8,7 @@
 BEGIN {
     scale["bf16_tflops"] = "e12"; scale["fp8_tflops"] = "e12"; scale["fp32_tflops"] = "e12"; scale["fp4_tflops"] = "e12"; scale["memory_gb"] = "e9"
     scale["memory_gbps"] = "e9"; scale["gbytes_per_s"] = "e9"
-    split("name full_name node_link net_link gpu cluster origin base family summary scope owner constant op architecture profile words without precision since last kind standard meaning id title key test limit says cure also word and path xml text query rule needs does fix sentence mark source step called commands run ends magic any all none", words, " ")
+    split("name full_name node_link net_link gpu cluster origin base family summary scope owner constant op architecture profile words without precision since last kind standard meaning id title key test limit says cure also word and path xml text query rule needs does fix sentence mark source step type called commands run ends magic any all none", words, " ")
     for (i in words) text[words[i]] = 1
     field["bf16_tflops"] = "bf16_flops"; field["fp8_tflops"] = "fp8_flops"; field["fp32_tflops"] = "fp32_flops"; field["fp4_tflops"] = "fp4_flops"
     field["memory_gb"] = "memory_bytes"; field["memory_gbps"] = "memory_bytes_per_s"
@@ -44,7 +44,7 @@ function string(value) { gsub(/\\/, "\\\\", value); gsub(/"/, "\\\"", value); re
 FNR == 1 {
     finish()
     table = FILENAME; sub(/.*\//, "", table); sub(/\.csv$/, "", table)
-    type = table; sub(/s$/, "", type)
+    type = table; sub(/ies$/, "ys", type); sub(/s$/, "", type)
     columns = 0
 }
 /^#/ || /^$/ { next }

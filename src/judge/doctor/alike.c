@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Hosts against each other: what most have is taken to be right, and the others are named. A table
- * says which facts must be alike and how bad it is when they are not. A fact that a host lacks is a
- * difference only where the table says so (a port, a variable); elsewhere it was not looked at.
+ * Hosts against each other: what most have is taken to be right, and the others are named.
+ * data/alike_facts.csv says which facts must be alike and how bad it is when they are not. A fact
+ * that a host lacks is a difference only where the table says so (a port, a variable); elsewhere it
+ * was not looked at.
  */
 #include "judge/doctor/doctor_judge.h"
 
@@ -11,34 +12,6 @@
 
 #include <math.h>
 #include <string.h>
-
-static const struct {
-    const char *key, *what, *rule;
-    bool absence; /* not having it differs from having it */
-    bool ratio;   /* numbers: the share that is left is smaller over larger */
-    bool merged;  /* one value per host, whatever the subjects: their names differ between hosts */
-} alike[] = {
-    {"ib.rate", "rate", "rails_differ", true, true, false},
-    {"net.mtu", "MTU", "hosts_differ", false, false, false},
-    {"net.speed", "speed", "rails_differ", false, true, false},
-    {"env", "", "hosts_differ", true, false, false},
-    {"nccl.version", "NCCL", "hosts_differ", false, false, false},
-    {"driver", "driver", "hosts_differ", false, false, false},
-    {"gpu.name", "GPU", "hosts_differ", false, false, true},
-    {"gpus.listed", "GPUs", "hosts_differ", false, false, false},
-    {"gpu.power_limit", "power limit", "hosts_differ", false, false, true},
-    {"gpu.mig", "MIG", "hosts_differ", false, false, true},
-    {"gpu.ecc", "ECC", "hosts_differ", false, false, true},
-    {"limit.memlock_bytes", "locked memory", "hosts_differ", false, false, false},
-    {"shm.bytes", "/dev/shm", "hosts_differ_slightly", false, false, false},
-    {"cuda", "CUDA", "hosts_differ_slightly", false, false, false},
-    {"gpu.vbios", "VBIOS", "hosts_differ_slightly", false, false, true},
-    {"ib.firmware", "firmware", "hosts_differ_slightly", false, false, false},
-    {"kernel.release", "kernel", "hosts_differ_slightly", false, false, false},
-    {"kernel.numa_balancing", "NUMA balancing", "hosts_differ_slightly", false, false, false},
-    {"cpu.governor", "governor", "hosts_differ_slightly", false, false, false},
-    {"module.nvidia_peermem", "nvidia_peermem", "hosts_differ_slightly", false, false, false},
-};
 
 /* Variables that must differ, or that launchers set for each rank. */
 static const char *const own[] = {
@@ -96,11 +69,12 @@ static void report(struct knee_checkup *out, struct knee_facts *hosts, const str
                    size_t row, const char *subject)
 {
     const struct knee_fact *most, *other = NULL;
-    size_t count = majority(v, &most, alike[row].absence), strange = 0, before = out->count;
+    size_t count = majority(v, &most, knee_alike_facts[row].absence), strange = 0,
+           before = out->count;
     char names[160] = "", where[96];
     struct knee_exam exam = {.out = out, .apart = true};
     for (size_t i = 0; i < v->hosts; i++) {
-        if (same_value(v->fact[i], most) || (!v->fact[i] && !alike[row].absence))
+        if (same_value(v->fact[i], most) || (!v->fact[i] && !knee_alike_facts[row].absence))
             continue;
         if (strange++ == 0) {
             exam.facts = &hosts[i];
@@ -111,8 +85,9 @@ static void report(struct knee_checkup *out, struct knee_facts *hosts, const str
     if (strange == 0)
         return;
     knee_format(where, sizeof where, "%.60s%s%s", subject,
-                subject[0] && alike[row].what[0] ? " " : "", alike[row].what);
-    knee_blame(&exam, alike[row].rule, where, alike[row].ratio ? share(other, most) : NAN,
+                subject[0] && knee_alike_facts[row].what[0] ? " " : "", knee_alike_facts[row].what);
+    knee_blame(&exam, knee_alike_facts[row].rule, where,
+               knee_alike_facts[row].ratio ? share(other, most) : NAN,
                "%s: %s; %zu of %zu hosts have %s", names, other ? other->value : "does not have it",
                count, v->hosts, most ? most->value : "none");
     if (out->count > before)
@@ -123,7 +98,7 @@ static void report(struct knee_checkup *out, struct knee_facts *hosts, const str
 static bool seen_before(struct knee_facts *hosts, size_t host, size_t row, const char *subject)
 {
     for (size_t i = 0; i < host; i++)
-        if (knee_fact_find(&hosts[i], subject, alike[row].key))
+        if (knee_fact_find(&hosts[i], subject, knee_alike_facts[row].key))
             return true;
     return false;
 }
@@ -132,20 +107,21 @@ static void compare_row(struct knee_checkup *out, struct knee_facts *hosts, size
                         size_t row, struct votes *v)
 {
     for (size_t h = 0; h < count; h++) {
-        size_t first, end = knee_facts_range(&hosts[h], alike[row].key, &first);
+        size_t first, end = knee_facts_range(&hosts[h], knee_alike_facts[row].key, &first);
         for (size_t i = first; i < end; i++) {
             const char *subject = hosts[h].rows[i].subject;
-            if (i > first && alike[row].merged)
+            if (i > first && knee_alike_facts[row].merged)
                 continue;
             if (of_its_own(subject) ||
-                seen_before(hosts, h, row, alike[row].merged ? NULL : subject))
+                seen_before(hosts, h, row, knee_alike_facts[row].merged ? NULL : subject))
                 continue;
             for (size_t k = 0; k < count; k++)
                 v->fact[k] =
-                    knee_fact_find(&hosts[k], alike[row].merged ? NULL : subject, alike[row].key);
-            report(out, hosts, v, row, alike[row].merged ? "" : subject);
+                    knee_fact_find(&hosts[k], knee_alike_facts[row].merged ? NULL : subject,
+                                   knee_alike_facts[row].key);
+            report(out, hosts, v, row, knee_alike_facts[row].merged ? "" : subject);
         }
-        if (alike[row].merged && knee_facts_count(&hosts[h], alike[row].key))
+        if (knee_alike_facts[row].merged && knee_facts_count(&hosts[h], knee_alike_facts[row].key))
             break;
     }
 }
@@ -180,7 +156,7 @@ void knee_check_alike(struct knee_checkup *out, struct knee_facts *hosts, size_t
         out->no_memory = true;
         return;
     }
-    for (size_t row = 0; row < sizeof alike / sizeof *alike; row++)
+    for (size_t row = 0; row < knee_alike_facts_count; row++)
         compare_row(out, hosts, count, row, &v);
     knee_resize(out->alloc, v.fact, 0);
     clocks(out, hosts, count);

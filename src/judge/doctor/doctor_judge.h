@@ -9,7 +9,13 @@
 
 extern const struct knee_nccl_variable knee_nccl_variables[];
 extern const size_t knee_nccl_variables_count;
-/* Rows of data/other_variables.csv and data/xids.csv. */
+/* Rows of data/alike_facts.csv, data/other_variables.csv and data/xids.csv. */
+struct knee_alike_fact {
+    const char *key, *what, *rule;
+    bool absence, ratio, merged;
+};
+extern const struct knee_alike_fact knee_alike_facts[];
+extern const size_t knee_alike_facts_count;
 enum knee_variable_role { KNEE_ROLE_OTHER, KNEE_ROLE_RENAMED, KNEE_ROLE_NEAR };
 struct knee_other_variable {
     const char *name;

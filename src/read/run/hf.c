@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The shape of a model from a Hugging Face config.json. Families name the same things differently:
- * one table maps names to fields; a second one holds what a family has but its file does not name.
- * Keys of a nested text_config count like keys at the top.
+ * data/import_names.csv maps names to fields, data/model_families.csv has what a family has but its
+ * file does not name. Keys of a nested text_config count like keys at the top.
  *
  * Hybrid models list the layers with state space or linear attention in three ways: a list of
  * kinds, an interval, or a string with a letter per part (M*-E). In the string, attention, state
@@ -17,30 +17,6 @@
 #include <string.h>
 
 #define LONGEST_SEQ 8192 /* models can do more than they are trained with */
-
-/* What a family has by itself. NaN: the file says it, or the usual. */
-static const struct {
-    const char *type; /* beginning of model_type */
-    double glu, tied, bias, qk_norm, sinks, learned, global_every;
-} families[] = {
-    {"nemotron_h", 0, NAN, NAN, 0, 0, 0, NAN},
-    {"llama4", 1, NAN, NAN, 0, 0, 0, NAN},
-    {"gpt2", 0, 1, 2, 0, 0, 1, NAN},
-    {"gpt_bigcode", 0, 1, 2, 0, 0, 1, NAN},
-    {"gpt_neox", 0, 0, 2, 0, 0, 0, NAN},
-    {"bloom", 0, 1, 2, 0, 0, 0, NAN},
-    {"opt", 0, 1, 2, 0, 0, 1, NAN},
-    {"falcon", 0, 1, 0, 0, 0, 0, NAN},
-    {"bert", 0, 1, 2, 0, 0, 1, NAN},
-    {"mpt", 0, 1, 0, 0, 0, 1, NAN},
-    {"gpt_oss", 1, NAN, 2, 0, 1, 0, 2},
-    {"qwen3", 1, NAN, NAN, 1, 0, 0, NAN},
-    {"qwen2", 1, NAN, 1, 0, 0, 0, NAN},
-    {"gemma3", 1, 1, NAN, 1, 0, 0, 6},
-    {"gemma2", 1, 1, NAN, 0, 0, 0, 2},
-    {"gemma", 1, 1, NAN, 0, 0, 0, NAN},
-    {"cohere", 1, 1, NAN, 0, 0, 0, NAN},
-};
 
 /* The key without the object of the language model around it. */
 static const char *own_key(const char *path)
@@ -108,17 +84,18 @@ static void set(struct knee_shape *shape, double *field, double value)
 
 static void set_family(struct knee_shape *shape, const struct knee_import *raw)
 {
-    for (size_t i = 0; i < sizeof families / sizeof *families; i++) {
-        if (strncmp(raw->type, families[i].type, strlen(families[i].type)) != 0)
+    for (size_t i = 0; i < knee_model_families_count; i++) {
+        const struct knee_model_family *family = &knee_model_families[i];
+        if (strncmp(raw->type, family->type, strlen(family->type)) != 0)
             continue;
-        set(shape, &shape->glu, families[i].glu);
-        set(shape, &shape->tied, families[i].tied);
-        set(shape, &shape->bias, families[i].bias);
-        set(shape, &shape->qk_norm, families[i].qk_norm);
-        set(shape, &shape->sinks, families[i].sinks);
-        set(shape, &shape->positions, families[i].learned > 0 ? raw->positions : NAN);
+        set(shape, &shape->glu, family->glu);
+        set(shape, &shape->tied, family->tied);
+        set(shape, &shape->bias, family->bias);
+        set(shape, &shape->qk_norm, family->qk_norm);
+        set(shape, &shape->sinks, family->sinks);
+        set(shape, &shape->positions, family->learned > 0 ? raw->positions : NAN);
         if (!isnan(raw->window))
-            set(shape, &shape->global_every, families[i].global_every);
+            set(shape, &shape->global_every, family->global_every);
         return;
     }
     set(shape, &shape->glu, 1);

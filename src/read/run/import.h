@@ -53,6 +53,14 @@ struct knee_import_name {
 extern const struct knee_import_name knee_import_names[];
 extern const size_t knee_import_names_count;
 
+/* A row of data/model_families.csv; NaN: the file says it, or the usual. */
+struct knee_model_family {
+    const char *type; /* beginning of model_type */
+    double glu, tied, bias, qk_norm, sinks, learned, global_every;
+};
+extern const struct knee_model_family knee_model_families[];
+extern const size_t knee_model_families_count;
+
 /* Nothing is known yet. */
 void knee_import_init(struct knee_import *in, enum knee_import_format format);
 
