@@ -9,7 +9,7 @@
 #include <stdint.h>
 #include <string.h>
 
-/* Each piece is a block of its own, so that tools see where it ends. */
+/* Each piece is a separate block, so that sanitizers and valgrind see where it ends. */
 struct knee_arena_piece {
     struct knee_arena_piece *next;
     max_align_t bytes[];
