@@ -66,6 +66,18 @@ void knee_text_puts(struct knee_text *text, const char *string)
     knee_text_add(text, string, strlen(string));
 }
 
+void knee_text_end(struct knee_text *part, struct knee_text *whole)
+{
+    whole->failed = whole->failed || part->failed;
+    knee_text_release(part);
+}
+
+void knee_text_move(struct knee_text *part, struct knee_text *whole)
+{
+    knee_text_add(whole, part->data ? part->data : "", part->length);
+    knee_text_end(part, whole);
+}
+
 void knee_text_vprintf(struct knee_text *text, const char *fmt, va_list args)
 {
     va_list again;

@@ -18,6 +18,10 @@ void knee_text_printf(struct knee_text *text, const char *fmt, ...) KNEE_PRINTF(
 void knee_text_vprintf(struct knee_text *text, const char *fmt, va_list args) KNEE_PRINTF(2, 0);
 void knee_text_repeat(struct knee_text *text, const char *string, size_t times);
 
+/* Ends a text that was put together for another one, which fails with it; move also appends it. */
+void knee_text_end(struct knee_text *part, struct knee_text *whole);
+void knee_text_move(struct knee_text *part, struct knee_text *whole);
+
 /* Bytes of the character at `string`, 0 when it is not valid UTF-8. */
 size_t knee_utf8_length(const char *string);
 

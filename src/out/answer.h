@@ -47,8 +47,9 @@ struct knee_leaf {
     size_t depth;
     const struct knee_field *field;
 };
-/* All values of a row of `list`, those of objects inside too; returns how many. NULL counts. */
-size_t knee_leaves(const struct knee_field *fields, size_t count, struct knee_leaf *out);
+/* All values of a row of `list`, those of objects inside too, to be freed; NULL: no memory. */
+struct knee_leaf *knee_leaves(const struct knee_field *list, const struct knee_alloc *alloc,
+                              size_t *count);
 /* The value of a leaf in a row; nothing where an object on the way is not there. */
 void knee_leaf_value(const struct knee_leaf *leaf, const struct knee_at *row,
                      const struct knee_alloc *alloc, struct knee_value *out);

@@ -20,10 +20,7 @@ static void json_value(struct knee_json *json, const struct knee_field *field,
     knee_value_of(field, at, json->text->alloc, &value);
     json->text->failed = json->text->failed || value.words.failed;
     if (value.is == KNEE_A_TEXT)
-        knee_json_string(json, field->key,
-                         value.text         ? value.text
-                         : value.words.data ? value.words.data
-                                            : "");
+        knee_json_string(json, field->key, knee_value_string(&value));
     else if (value.is == KNEE_A_BOOL)
         knee_json_bool(json, field->key, value.number != 0);
     else if (value.is == KNEE_NANOSECONDS)
@@ -45,10 +42,7 @@ static void json_row(struct knee_json *json, const struct knee_field *list,
         json_value(json, list->fields, row);
         return;
     }
-    if (!list->tall)
-        knee_json_open_flat(json, NULL, '{');
-    else
-        knee_json_open(json, NULL, '{');
+    knee_json_begin(json, NULL, '{', !list->tall);
     json_fields(json, list->fields, list->field_count, row);
     knee_json_close(json, '}');
 }
@@ -57,10 +51,8 @@ static void json_list(struct knee_json *json, const struct knee_field *list,
                       const struct knee_at *at)
 {
     struct knee_at row = {.up = at, .said = at->said};
-    if (!list->tall && list->field_count == 1 && !list->fields[0].key)
-        knee_json_open_flat(json, list->key, '[');
-    else
-        knee_json_open(json, list->key, '[');
+    knee_json_begin(json, list->key, '[',
+                    !list->tall && list->field_count == 1 && !list->fields[0].key);
     for (; (row.row = knee_row_at(list, at, row.index)) != NULL; row.index++)
         json_row(json, list, &row);
     knee_json_close(json, ']');
@@ -77,10 +69,8 @@ static void json_object(struct knee_json *json, const struct knee_field *field,
             knee_json_string(json, field->key, NULL);
         return;
     }
-    if (braces && field->flat)
-        knee_json_open_flat(json, field->key, '{');
-    else if (braces)
-        knee_json_open(json, field->key, '{');
+    if (braces)
+        knee_json_begin(json, field->key, '{', field->flat);
     json_fields(json, field->fields, field->field_count, &inside);
     if (braces)
         knee_json_close(json, '}');
@@ -163,8 +153,7 @@ static void csv_heads(const struct knee_leaf *leaf, struct knee_table *table)
         knee_table_cell(table, "low_%s", of);
         knee_table_cell(table, "high_%s", of);
     }
-    table->cells.failed = table->cells.failed || name.failed;
-    knee_text_release(&name);
+    knee_text_end(&name, &table->cells);
 }
 
 static void csv_cell(const struct knee_leaf *leaf, const struct knee_at *row,
@@ -175,10 +164,7 @@ static void csv_cell(const struct knee_leaf *leaf, const struct knee_at *row,
     knee_leaf_value(leaf, row, table->cells.alloc, &value);
     table->cells.failed = table->cells.failed || value.words.failed;
     if (value.is == KNEE_A_TEXT)
-        knee_table_cell(table, "%s",
-                        value.text         ? value.text
-                        : value.words.data ? value.words.data
-                                           : "");
+        knee_table_cell(table, "%s", knee_value_string(&value));
     else if (value.is == KNEE_NANOSECONDS) {
         knee_number_ns(exact, sizeof exact, value.whole);
         knee_table_cell(table, "%s", exact);
@@ -219,18 +205,13 @@ void knee_answer_csv(const struct knee_answer_view *view, struct knee_text *text
     if (!view->type->view_count || !knee_answer_list(view, view->type->views[0].list, &list) ||
         list.field->kind != KNEE_AS_LIST)
         return;
-    size_t count = knee_leaves(list.field->fields, list.field->field_count, NULL);
-    struct knee_leaf *leaves = knee_resize(text->alloc, NULL, count * sizeof *leaves);
-    if (!leaves) {
-        text->failed = true;
-        return;
-    }
-    knee_leaves(list.field->fields, list.field->field_count, leaves);
-    size_t named = 0;
-    for (size_t i = 0; i < count; i++)
+    size_t count, named = 0;
+    struct knee_leaf *leaves = knee_leaves(list.field, text->alloc, &count);
+    text->failed = text->failed || !leaves;
+    for (size_t i = 0; leaves && i < count; i++)
         if (leaves[i].field->key || count == 1)
             leaves[named++] = leaves[i];
-    count = named;
-    csv_rows(&list, leaves, count, text);
+    if (leaves)
+        csv_rows(&list, leaves, named, text);
     knee_resize(text->alloc, leaves, 0);
 }

@@ -44,8 +44,7 @@ static void put_labels_of(const struct knee_field *fields, size_t count, const s
         put_label(shown.data ? shown.data : "", text);
         knee_text_puts(text, "\"");
         *before = ",";
-        text->failed = text->failed || shown.failed;
-        knee_text_release(&shown);
+        knee_text_end(&shown, text);
         knee_value_release(&value);
     }
 }

@@ -32,8 +32,7 @@ static void document(const struct knee_field *fields, size_t count, const char *
                              field->interval ? " (with `low_`, `high_`)" : "");
         if (field->fields)
             document(field->fields, field->field_count, path.data ? path.data : "", text);
-        text->failed = text->failed || path.failed;
-        knee_text_release(&path);
+        knee_text_end(&path, text);
     }
 }
 
@@ -60,10 +59,7 @@ static void describe(struct knee_json *json, const struct knee_field *fields, si
             describe(json, field->fields, field->field_count);
             continue;
         }
-        if (field->fields)
-            knee_json_open(json, NULL, '{');
-        else
-            knee_json_open_flat(json, NULL, '{');
+        knee_json_begin(json, NULL, '{', !field->fields);
         knee_json_string(json, "key", field->key);
         knee_json_string(json, "heading", field->heading);
         knee_json_string(json, "kind", kinds[field->kind]);

@@ -69,8 +69,7 @@ static void put_line(const struct page *page, const char *lead, const struct kne
         text->data[--text->length] = '\0'; /* the line break goes behind the colour's end */
         knee_text_puts(text, "\033[0m\n");
     }
-    text->failed = text->failed || line.failed;
-    knee_text_release(&line);
+    knee_text_end(&line, text);
 }
 
 static void put_lines(const struct page *page, const char *lead, const struct knee_text *words,
@@ -81,8 +80,7 @@ static void put_lines(const struct page *page, const char *lead, const struct kn
         size_t length = strcspn(at, "\n");
         knee_text_add(&one, at, length);
         put_line(page, lead, &one, NULL, text);
-        text->failed = text->failed || one.failed;
-        knee_text_release(&one);
+        knee_text_end(&one, text);
         at += length + (at[length] == '\n');
     }
 }
@@ -187,8 +185,7 @@ static void grid_row(const struct page *page, struct grid *grid, const struct kn
         size_t most = i == 0 && !page->full && page->format == KNEE_TEXT ? 44 : 200;
         knee_text_puts(&grid->cells, cell.data ? knee_safe(cell.data, most).s : "");
         knee_text_add(&grid->cells, "", 1);
-        grid->cells.failed = grid->cells.failed || cell.failed;
-        knee_text_release(&cell);
+        knee_text_end(&cell, &grid->cells);
         knee_value_release(&value);
     }
     grid->rows++;
@@ -291,13 +288,12 @@ static void grid_write(const struct page *page, const struct grid *grid, struct 
 static bool grid_begin(const struct page *page, const struct knee_found_list *list,
                        struct grid *grid, const struct knee_alloc *alloc)
 {
-    size_t all = knee_leaves(list->field->fields, list->field->field_count, NULL);
+    size_t all;
     *grid = (struct grid){.cells = {.alloc = alloc}, .full = page->full};
-    grid->leaves = knee_resize(alloc, NULL, (all + 1) * sizeof *grid->leaves);
+    grid->leaves = knee_leaves(list->field, alloc, &all);
     grid->kept = knee_resize(alloc, NULL, (all + 1) * sizeof *grid->kept);
     if (!grid->leaves || !grid->kept)
         return false;
-    knee_leaves(list->field->fields, list->field->field_count, grid->leaves);
     for (size_t i = 0; i < all; i++)
         if (wanted(page, grid->leaves[i].field)) {
             grid->kept[grid->columns] = false;
@@ -336,8 +332,6 @@ static void put_rows(const struct page *page, const struct knee_view *view,
     grid_release(&grid);
 }
 
-/* ---- Names and values ---- */
-
 /* ---- Blocks ---- */
 
 static void put_block_line(const struct page *page, const char *indent,
@@ -347,8 +341,7 @@ static void put_block_line(const struct page *page, const char *indent,
     put_safe(words->data ? words->data : "", words->length, &safe);
     if (safe.data)
         knee_wrap(safe.data, page->width, indent, text);
-    text->failed = text->failed || safe.failed;
-    knee_text_release(&safe);
+    knee_text_end(&safe, text);
 }
 
 static void put_block(const struct page *page, const struct knee_leaf *leaves, size_t count,
@@ -376,36 +369,30 @@ static void put_block(const struct page *page, const struct knee_leaf *leaves, s
     if (markdown)
         knee_text_puts(text, "- ");
     put_block_line(page, "", &first, text);
-    knee_text_add(text, rest.data ? rest.data : "", rest.length);
-    text->failed = text->failed || first.failed || rest.failed;
-    knee_text_release(&first);
-    knee_text_release(&rest);
+    knee_text_move(&rest, text);
+    knee_text_end(&first, text);
 }
 
 /* As many as there are lines for. */
 static void put_blocks(const struct page *page, const struct knee_view *view,
                        const struct knee_found_list *list, size_t lines, struct knee_text *text)
 {
-    size_t count = knee_leaves(list->field->fields, list->field->field_count, NULL), hidden = 0;
-    struct knee_leaf *leaves = knee_resize(text->alloc, NULL, (count + 1) * sizeof *leaves);
+    size_t count, hidden = 0;
+    struct knee_leaf *leaves = knee_leaves(list->field, text->alloc, &count);
     struct knee_at row = {.up = &list->at, .said = list->at.said};
-    if (!leaves) {
-        text->failed = true;
-        return;
-    }
-    knee_leaves(list->field->fields, list->field->field_count, leaves);
-    for (; (row.row = knee_row_at(list->field, &list->at, row.index)) != NULL; row.index++) {
+    text->failed = text->failed || !leaves;
+    for (; leaves && (row.row = knee_row_at(list->field, &list->at, row.index)) != NULL;
+         row.index++) {
         struct knee_text block = {.alloc = text->alloc};
         bool all = page->full || page->format == KNEE_MARKDOWN;
         if (!all && view->pick && !view->pick(&row))
             continue;
         put_block(page, leaves, count, &row, &block);
-        if (all || (!hidden && lines_of(text) + lines_of(&block) <= lines))
-            knee_text_add(text, block.data ? block.data : "", block.length);
+        hidden += !all && (hidden || lines_of(text) + lines_of(&block) > lines);
+        if (hidden)
+            knee_text_end(&block, text);
         else
-            hidden++;
-        text->failed = text->failed || block.failed;
-        knee_text_release(&block);
+            knee_text_move(&block, text);
     }
     if (hidden)
         knee_text_printf(text, "%zu more with -v\n", hidden);
@@ -419,15 +406,14 @@ static void put_object(const struct page *page, const struct knee_found_list *ob
     const struct knee_field *field = object->field;
     struct knee_at at = {
         .row = knee_object_at(field, &object->at), .up = &object->at, .said = object->at.said};
-    size_t count = knee_leaves(field->fields, field->field_count, NULL);
-    struct knee_leaf *leaves = knee_resize(text->alloc, NULL, (count + 1) * sizeof *leaves);
+    size_t count;
+    struct knee_leaf *leaves = knee_leaves(field, text->alloc, &count);
     struct knee_table table;
     text->failed = text->failed || !leaves;
     if (!leaves || !at.row) {
         knee_resize(text->alloc, leaves, 0);
         return;
     }
-    knee_leaves(field->fields, field->field_count, leaves);
     knee_table_init(&table, "lr", text->alloc);
     knee_table_cell(&table, "%s", field->heading ? field->heading : field->key);
     knee_table_cell(&table, "%s", "");
@@ -472,10 +458,8 @@ static void put_view(const struct page *page, const struct knee_view *view, size
         if (view->title && (page->full || page->format == KNEE_MARKDOWN))
             knee_text_printf(text, page->format == KNEE_MARKDOWN ? "#### %s\n\n" : "%s\n",
                              view->title);
-        knee_text_add(text, table.data, table.length);
     }
-    text->failed = text->failed || table.failed;
-    knee_text_release(&table);
+    knee_text_move(&table, text);
 }
 
 /* ---- Pictures ---- */
@@ -531,12 +515,9 @@ static void put_pictures(const struct page *page, bool bars, struct knee_text *t
             put_bar(page, picture, &drawn);
         else
             put_curve(page, picture, &drawn);
-        if (drawn.length) {
+        if (drawn.length)
             blank(text);
-            knee_text_add(text, drawn.data, drawn.length);
-        }
-        text->failed = text->failed || drawn.failed;
-        knee_text_release(&drawn);
+        knee_text_move(&drawn, text);
     }
 }
 
@@ -570,7 +551,6 @@ static void put_views(const struct page *page, enum knee_tier tier, size_t lines
 static void put_page(const struct page *page, struct knee_text *text)
 {
     struct knee_text foot = {.alloc = text->alloc}, pictures = {.alloc = text->alloc};
-    size_t start = text->length;
     put_head(page, text);
     put_pictures(page, true, text);
     put_pictures(page, false, &pictures);
@@ -580,22 +560,18 @@ static void put_page(const struct page *page, struct knee_text *text)
                    : rest < KNEE_SCREEN_LINES ? KNEE_SCREEN_LINES - rest
                                               : 0;
     put_views(page, KNEE_TIER_SCREEN, lines, text);
-    if (pictures.length) {
+    if (pictures.length)
         blank(text);
-        knee_text_add(text, pictures.data, pictures.length);
-    }
+    knee_text_move(&pictures, text);
     if (page->full)
         put_views(page, KNEE_TIER_FULL, lines, text);
     if (foot.length && page->format == KNEE_MARKDOWN)
         blank(text);
-    knee_text_add(text, foot.data ? foot.data : "", foot.length);
+    knee_text_move(&foot, text);
     if (page->full && page->view->said.notes.length) {
         blank(text);
         put_lines(page, "Note: ", &page->view->said.notes, text);
     }
-    text->failed = text->failed || foot.failed || pictures.failed || text->length < start;
-    knee_text_release(&foot);
-    knee_text_release(&pictures);
 }
 
 void knee_answer_text(const struct knee_answer_view *view, enum knee_format format,

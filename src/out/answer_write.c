@@ -35,11 +35,16 @@ static void find_leaves(struct walk *walk, const struct knee_field *fields, size
     }
 }
 
-size_t knee_leaves(const struct knee_field *fields, size_t count, struct knee_leaf *out)
+struct knee_leaf *knee_leaves(const struct knee_field *list, const struct knee_alloc *alloc,
+                              size_t *count)
 {
-    struct walk walk = {.out = out};
-    find_leaves(&walk, fields, count);
-    return walk.count;
+    struct walk walk = {.out = NULL};
+    find_leaves(&walk, list->fields, list->field_count);
+    *count = walk.count;
+    walk = (struct walk){.out = knee_resize(alloc, NULL, (walk.count + 1) * sizeof *walk.out)};
+    if (walk.out)
+        find_leaves(&walk, list->fields, list->field_count);
+    return walk.out;
 }
 
 void knee_leaf_value(const struct knee_leaf *leaf, const struct knee_at *row,

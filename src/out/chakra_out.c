@@ -58,8 +58,7 @@ static void put_attribute(struct knee_text *to, const char *name, uint32_t field
     else
         put_number(&attribute, field, (uint64_t)value);
     put_bytes(to, 10, attribute.data ? attribute.data : "", attribute.length);
-    to->failed = to->failed || attribute.failed;
-    knee_text_release(&attribute);
+    knee_text_end(&attribute, to);
 }
 
 /* ---- The graph ---- */
@@ -166,8 +165,7 @@ static void put_dependencies(const struct knee_chakra_graph *c, int32_t row, str
             put_varint(&list, (uint64_t)c->from[i] + 1);
     if (list.length)
         put_bytes(node, 5, list.data, list.length);
-    node->failed = node->failed || list.failed;
-    knee_text_release(&list);
+    knee_text_end(&list, node);
 }
 
 static int64_t number_of(enum knee_op op)

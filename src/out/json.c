@@ -42,7 +42,7 @@ static void lead(struct knee_json *json, const char *key)
     }
 }
 
-static void begin(struct knee_json *json, const char *key, char bracket, bool flat)
+void knee_json_begin(struct knee_json *json, const char *key, char bracket, bool flat)
 {
     lead(json, key);
     knee_text_add(json->text, &bracket, 1);
@@ -54,12 +54,12 @@ static void begin(struct knee_json *json, const char *key, char bracket, bool fl
 
 void knee_json_open(struct knee_json *json, const char *key, char bracket)
 {
-    begin(json, key, bracket, false);
+    knee_json_begin(json, key, bracket, false);
 }
 
 void knee_json_open_flat(struct knee_json *json, const char *key, char bracket)
 {
-    begin(json, key, bracket, true);
+    knee_json_begin(json, key, bracket, true);
 }
 
 void knee_json_close(struct knee_json *json, char bracket)
@@ -119,9 +119,8 @@ void knee_json_string(struct knee_json *json, const char *key, const char *value
 
 void knee_json_words(struct knee_json *json, const char *key, struct knee_text *words)
 {
-    json->text->failed = json->text->failed || words->failed;
     knee_json_string(json, key, words->data ? words->data : "");
-    knee_text_release(words);
+    knee_text_end(words, json->text);
 }
 
 void knee_json_bool(struct knee_json *json, const char *key, bool value)

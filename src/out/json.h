@@ -14,6 +14,7 @@ struct knee_json {
     bool flat[16];   /* this depth is written on one line */
 };
 
+void knee_json_begin(struct knee_json *json, const char *key, char bracket, bool flat);
 void knee_json_open(struct knee_json *json, const char *key, char bracket);
 void knee_json_open_flat(struct knee_json *json, const char *key, char bracket);
 void knee_json_close(struct knee_json *json, char bracket);
@@ -24,8 +25,6 @@ void knee_json_whole(struct knee_json *json, const char *key, int64_t value);
 /* Nanoseconds as seconds, every digit of them; null when `known` is false. */
 void knee_json_ns(struct knee_json *json, const char *key, int64_t ns, bool known);
 
-/* The fields of a labelled window: seconds of each label, R, E; `split`: wait and transfer are
- * separate; `whole`: also all communication, hidden or exposed. */
 void knee_json_string(struct knee_json *json, const char *key, const char *value);
 /* A string that was put together elsewhere; releases it. */
 void knee_json_words(struct knee_json *json, const char *key, struct knee_text *words);

@@ -203,8 +203,7 @@ static void write_layout(struct layout *layout, const struct knee_style *style,
     }
     if (left_out.length > 0)
         knee_text_printf(text, "  the same in every row: %s\n", left_out.data);
-    text->failed = text->failed || left_out.failed;
-    knee_text_release(&left_out);
+    knee_text_end(&left_out, text);
 }
 
 static void write_text(const struct knee_table *table, const struct knee_style *style,

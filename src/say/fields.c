@@ -98,7 +98,7 @@ void knee_value_of(const struct knee_field *field, const struct knee_at *at,
     }
 }
 
-static const char *text_of(const struct knee_value *value)
+const char *knee_value_string(const struct knee_value *value)
 {
     const char *text = value->text ? value->text : value->words.data;
     return text ? text : "";
@@ -106,7 +106,7 @@ static const char *text_of(const struct knee_value *value)
 
 bool knee_value_empty(const struct knee_value *value)
 {
-    return value->is == KNEE_NOTHING || (value->is == KNEE_A_TEXT && !*text_of(value));
+    return value->is == KNEE_NOTHING || (value->is == KNEE_A_TEXT && !*knee_value_string(value));
 }
 
 void knee_value_show(const struct knee_value *value, enum knee_kind kind, struct knee_text *text)
@@ -115,7 +115,7 @@ void knee_value_show(const struct knee_value *value, enum knee_kind kind, struct
     if (value->is == KNEE_NOTHING)
         return;
     if (value->is == KNEE_A_TEXT)
-        knee_text_puts(text, text_of(value));
+        knee_text_puts(text, knee_value_string(value));
     else if (value->is == KNEE_A_BOOL)
         knee_text_puts(text, value->number != 0 ? "yes" : "no");
     else

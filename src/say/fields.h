@@ -328,6 +328,8 @@ void knee_value_text(struct knee_value *out, const char *text);
 void knee_value_bool(struct knee_value *out, bool truth);
 void knee_value_ns(struct knee_value *out, int64_t ns, bool known);
 void knee_value_printf(struct knee_value *out, const char *fmt, ...) KNEE_PRINTF(2, 3);
+/* What a text says, "" where it is none. */
+const char *knee_value_string(const struct knee_value *value);
 /* NaN, NULL or "" : nothing to show. */
 bool knee_value_empty(const struct knee_value *value);
 /* What a person reads. Appends. */

@@ -37,7 +37,6 @@ static inline char knee_capital(char c)
 #define SAY_TIME(value)    knee_say_number(value, KNEE_AS_SECONDS).s
 #define SAY_SHARE(value)   knee_say_number(value, KNEE_AS_SHARE).s
 #define SAY_BYTES(value)   knee_say_number(value, KNEE_AS_BYTES).s
-#define SAY_MESSAGE(value) knee_say_number(value, KNEE_AS_MESSAGE).s
 #define SAY_RATE(value)    knee_say_number(value, KNEE_AS_RATE).s
 #define SAY_TIMES(value)   knee_say_number(value, KNEE_AS_TIMES).s
 #define SAY_DOLLARS(value) knee_say_number(value, KNEE_AS_DOLLARS).s
@@ -81,11 +80,12 @@ enum knee_type {
         char *: KNEE_T_TEXT,                                                                       \
         const char *: KNEE_T_TEXT,                                                                 \
         double: KNEE_T_DOUBLE,                                                                     \
+        float: KNEE_T_DOUBLE,                                                                      \
         long: KNEE_T_LONG,                                                                         \
         unsigned long: KNEE_T_LONG,                                                                \
         long long: KNEE_T_LONGEST,                                                                 \
         unsigned long long: KNEE_T_LONGEST,                                                        \
-        struct knee_with_ends: KNEE_T_SPAN,                                                             \
+        struct knee_with_ends: KNEE_T_SPAN,                                                        \
         default: KNEE_T_INT)
 #define KNEE_TYPES_1(a)                                      KNEE_TYPE(a)
 #define KNEE_TYPES_2(a, ...)                                 (KNEE_TYPE(a) | KNEE_TYPES_1(__VA_ARGS__) << 3)

@@ -44,9 +44,9 @@ static const struct knee_field row_fields[] = {
     KNEE_FIELD(ROW, busbw_bytes_per_s, "busbw_bytes_per_s", "busbw", RATE, FULL,
                "bus bandwidth as nccl-tests has it"),
     KNEE_FIELD(ROW, winner, "winner", "fastest", YES_NO, FULL, "at this size"),
-    KNEE_GET(row_nccl, "nccl_choice", NULL, TEXT, DATA, "what NCCL's tables choose"),
-    KNEE_GET(row_expected, "expected_s", NULL, TIME, DATA, "what NCCL should take at best"),
-    KNEE_GET(row_measured, "measured_s", NULL, TIME, DATA, "of the log"),
+    KEY_BY(row_nccl, "nccl_choice", TEXT, "what NCCL's tables choose"),
+    KEY_BY(row_expected, "expected_s", TIME, "what NCCL should take at best"),
+    KEY_BY(row_measured, "measured_s", TIME, "of the log"),
 };
 
 /* Bus over algorithm bandwidth, from the winner's row. */
@@ -77,9 +77,9 @@ static const struct knee_field size_fields[] = {
     KNEE_GET(bound_by, "bound_by", "limited by", TEXT, SCREEN, "latency or bandwidth"),
     KNEE_FIELD(SIZE, measured_s, "measured_s", "measured time", TIME, FULL, "of the log"),
     KNEE_GET(winner_name, "winner", "fastest algorithm", TEXT, FULL, "of all, NCCL's or not"),
-    KNEE_GET(winner_protocol, "protocol", NULL, TEXT, DATA, "its protocol"),
-    KNEE_FIELD(SIZE, latency_share, "latency_share", NULL, SHARE, DATA, "of its time"),
-    KNEE_FIELD(SIZE, nccl.time_s, "nccl_estimate_s", NULL, TIME, DATA, "by NCCL's tables"),
+    KEY_BY(winner_protocol, "protocol", TEXT, "its protocol"),
+    KEY(SIZE, latency_share, "latency_share", SHARE, "of its time"),
+    KEY(SIZE, nccl.time_s, "nccl_estimate_s", TIME, "by NCCL's tables"),
     KNEE_GET(finding_name, "reason", "likely reason", TEXT, FULL, "why it is slow"),
     KNEE_GET(mark, "mark", "", TEXT, SCREEN, "slow sizes"),
 };
@@ -102,9 +102,9 @@ A_TEXT(to_protocol, CROSS, knee_protocol_name(it->to_protocol))
 static const struct knee_field crossover_fields[] = {
     KNEE_FIELD(CROSS, bytes, "bytes", "from size", MSG, FULL, "where the fastest changes"),
     KNEE_GET(from_name, "from", "from", TEXT, FULL, "algorithm before"),
-    KNEE_GET(from_protocol, "from_protocol", NULL, TEXT, DATA, "its protocol"),
+    KEY_BY(from_protocol, "from_protocol", TEXT, "its protocol"),
     KNEE_GET(to_name, "to", "to", TEXT, FULL, "algorithm after"),
-    KNEE_GET(to_protocol, "to_protocol", NULL, TEXT, DATA, "its protocol"),
+    KEY_BY(to_protocol, "to_protocol", TEXT, "its protocol"),
 };
 #define FINDING struct knee_finding
 static const struct knee_field finding_fields[] = {
@@ -118,15 +118,13 @@ static const struct knee_field finding_fields[] = {
 A_TEXT(op_name, C, knee_op_name(it->query.op))
 static const struct knee_field fields[] = {
     KNEE_SENTENCE,
-    KNEE_GET(op_name, "collective", NULL, TEXT, DATA, "the operation"),
-    KNEE_FIELD(C, layout.ranks, "ranks", NULL, COUNT, DATA, "of the communicator"),
-    KNEE_FIELD(C, layout.units[1], "nodes", NULL, COUNT, DATA, "they are on"),
-    KNEE_FIELD(C, cluster.name, "cluster", NULL, TEXT, DATA, "the cluster"),
-    KNEE_FIELD(C, peak_bytes_per_s, "peak_busbw_bytes_per_s", NULL, RATE, DATA,
-               "bus bandwidth of large messages"),
-    KNEE_FIELD(C, half_bandwidth_bytes, "half_bandwidth_bytes", NULL, MSG, DATA,
-               "size that reaches half of it"),
-    KNEE_FIELD(C, curve, "expected_from_curve", NULL, YES_NO, DATA, "fitted to such runs"),
+    KEY_BY(op_name, "collective", TEXT, "the operation"),
+    KEY(C, layout.ranks, "ranks", COUNT, "of the communicator"),
+    KEY(C, layout.units[1], "nodes", COUNT, "they are on"),
+    KEY(C, cluster.name, "cluster", TEXT, "the cluster"),
+    KEY(C, peak_bytes_per_s, "peak_busbw_bytes_per_s", RATE, "bus bandwidth of large messages"),
+    KEY(C, half_bandwidth_bytes, "half_bandwidth_bytes", MSG, "size that reaches half of it"),
+    KEY(C, curve, "expected_from_curve", YES_NO, "fitted to such runs"),
     KNEE_ROWS(C, rows, row_count, "rows", row_fields, "one row per size and algorithm"),
     KNEE_ROWS_BY(size_row, "sizes", size_fields, "one row per size"),
     KNEE_ARRAY(C, crossovers, crossover_count, "crossovers", crossover_fields,

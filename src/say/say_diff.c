@@ -26,21 +26,17 @@ SAME(same_traffic, KNEE_DIFFER_TRAFFIC)
 SAME(same_kernels, KNEE_DIFFER_KERNELS)
 SAME(same_dtype, KNEE_DIFFER_DTYPE)
 SAME(same_steps, KNEE_DIFFER_STEPS)
-#define IS_SAME(get, name, words) KNEE_GET(get, name, NULL, YES_NO, DATA, words)
+#define IS_SAME(get, name, words) KEY_BY(get, name, YES_NO, words)
 
 static const struct knee_field change_fields[] = {
-    KNEE_GET(get_label, "label", NULL, TEXT, DATA, "the part that changed most"),
-    KNEE_FIELD(COMPARISON, share, "share", NULL, SHARE, DATA, "of all that changed"),
-    KNEE_FIELD(COMPARISON, share_of_before, "change", NULL, CHANGE, DATA,
-               "of the step: after / before - 1"),
-    KNEE_FIELD(COMPARISON, noise_s, "noise_s", NULL, TIME, DATA,
-               "standard error of the difference"),
-    KNEE_FIELD(COMPARISON, significant, "significant", NULL, YES_NO, DATA,
-               "more than twice the noise"),
-    KNEE_FIELD(COMPARISON, late_s, "late_ranks_s", NULL, TIME, DATA,
-               "what late ranks do longer, after - before"),
-    KNEE_FIELD(COMPARISON, late_makes_it, "late_ranks_make_it", NULL, YES_NO, DATA,
-               "that is half of the change or more"),
+    KEY_BY(get_label, "label", TEXT, "the part that changed most"),
+    KEY(COMPARISON, share, "share", SHARE, "of all that changed"),
+    KEY(COMPARISON, share_of_before, "change", CHANGE, "of the step: after / before - 1"),
+    KEY(COMPARISON, noise_s, "noise_s", TIME, "standard error of the difference"),
+    KEY(COMPARISON, significant, "significant", YES_NO, "more than twice the noise"),
+    KEY(COMPARISON, late_s, "late_ranks_s", TIME, "what late ranks do longer, after - before"),
+    KEY(COMPARISON, late_makes_it, "late_ranks_make_it", YES_NO,
+        "that is half of the change or more"),
     IS_SAME(same_world, "same_world", "as many ranks"),
     IS_SAME(same_gpu, "same_gpu", "the same GPU"),
     IS_SAME(same_traffic, "same_traffic", "as many bytes in collectives"),
@@ -53,10 +49,9 @@ static const struct knee_field verdict_fields[] = {
     KNEE_AMONG(REPORT, c, change_fields, .pointer = true),
 };
 
-#define IN_STEP(label, name)                                                                       \
-    KNEE_FIELD(struct knee_step, label_s[label], name, NULL, TIME, DATA, "per step")
+#define IN_STEP(label, name) KEY(struct knee_step, label_s[label], name, TIME, "per step")
 static const struct knee_field step_fields[] = {
-    KNEE_FIELD(struct knee_step, wall_s, "step_s", NULL, TIME, DATA, "mean step"),
+    KEY(struct knee_step, wall_s, "step_s", TIME, "mean step"),
     IN_STEP(KNEE_COMPUTE, "compute"),
     IN_STEP(KNEE_TRANSFER, "exposed transfer"),
     IN_STEP(KNEE_WAIT, "exposed wait"),
@@ -64,13 +59,13 @@ static const struct knee_field step_fields[] = {
     IN_STEP(KNEE_STARVED, "starved input"),
     IN_STEP(KNEE_HOST, "host-bound"),
     IN_STEP(KNEE_IDLE, "idle"),
-    KNEE_FIELD(struct knee_step, comm_s, "comm_s", NULL, TIME, DATA, "all communication"),
+    KEY(struct knee_step, comm_s, "comm_s", TIME, "all communication"),
 };
 A_TEXT(get_suspect, struct knee_diagnosis, knee_suspect_name(it->suspect))
 static const struct knee_field side_fields[] = {
     KNEE_AMONG(struct knee_diagnosis, step, step_fields),
-    KNEE_FIELD(struct knee_diagnosis, ratio, "ratio", NULL, NUMBER, DATA, "R"),
-    KNEE_GET(get_suspect, "suspect", NULL, TEXT, DATA, "main cause of lost time"),
+    KEY(struct knee_diagnosis, ratio, "ratio", NUMBER, "R"),
+    KEY_BY(get_suspect, "suspect", TEXT, "main cause of lost time"),
 };
 
 #define PART struct knee_part_change
@@ -87,7 +82,7 @@ GETTER(part_words, PART, ptrdiff_t label = it - UP(REPORT)->c->parts;
        knee_value_text(out, label < KNEE_LABELS ? plain[label] : it->name))
 A_TEXT(part_mark, PART, it->most && !UP(REPORT)->c->as_before ? "<- most" : "")
 static const struct knee_field part_fields[] = {
-    KNEE_FIELD(PART, name, "label", NULL, TEXT, DATA, "part of the step"),
+    KEY(PART, name, "label", TEXT, "part of the step"),
     KNEE_GET(part_words, "words", "per step, ms", TEXT, SCREEN, "the same in words"),
     KNEE_FIELD(PART, before_s, "before", "before", MS, SCREEN, "seconds"),
     KNEE_FIELD(PART, after_s, "after", "after", MS, SCREEN, "seconds"),
@@ -123,7 +118,7 @@ static const struct knee_field operation_fields[] = {
     KNEE_GET(operation_name, "name", "operation", TEXT, FULL,
              "of the framework, or the kernel where that is not known"),
     KNEE_FIELD(MOVER, shape, "shape", "shape", TEXT, FULL, "of its inputs; \"\": not recorded"),
-    KNEE_GET(kind_name, "kind", NULL, TEXT, DATA, "compute, fused or copy"),
+    KEY_BY(kind_name, "kind", TEXT, "compute, fused or copy"),
     OF_MOVER(MOVER, before_s, "before_s", "before", TIME),
     OF_MOVER(MOVER, after_s, "after_s", "after", TIME),
     OF_MOVER(MOVER, before_calls, "before_kernels", "kernels before", NUMBER),
@@ -164,7 +159,7 @@ static const struct knee_field collective_fields[] = {
     KNEE_GET(coll_name, "name", "collective", TEXT, FULL, "operation"),
     KNEE_GET(coll_bytes, "bytes", "size", BYTES, FULL, "message size"),
     KNEE_GET(coll_ranks, "group_size", "ranks", COUNT, FULL, ""),
-    KNEE_FIELD(COLL, description, "description", NULL, TEXT, DATA, "of the communicator"),
+    KEY(COLL, description, "description", TEXT, "of the communicator"),
     OF_MOVER(COLL, before_s, "before_s", "before", TIME),
     OF_MOVER(COLL, after_s, "after_s", "after", TIME),
     OF_MOVER(COLL, before_wait_s, "before_wait_s", "wait before", TIME),

@@ -26,9 +26,9 @@ OF_LOG(log_tflops, knee_value_number, tflops)
 
 static const struct knee_field side_fields[] = {
     KNEE_GET(log_source, "source", "log", TEXT, SCREEN, "the log"),
-    KNEE_GET(log_format, "format", NULL, TEXT, DATA, "who wrote it"),
+    KEY_BY(log_format, "format", TEXT, "who wrote it"),
     KNEE_FIELD(SIDE, step_s, "step_s", "median step", TIME, SCREEN, "median step"),
-    KNEE_FIELD(SIDE, error_s, "error_s", NULL, TIME, DATA, "its standard error"),
+    KEY(SIDE, error_s, "error_s", TIME, "its standard error"),
     KNEE_GET(log_p95, "p95_s", "95th percentile", TIME, SCREEN, "95th percentile"),
     KNEE_GET(log_tokens, "tokens_per_s", "tokens/s", LARGE, SCREEN, "throughput"),
     KNEE_GET(log_outliers, "outlier_share", "in outliers", SHARE, SCREEN,
@@ -46,20 +46,18 @@ ROW_OF(side_row, COMPARISON, index == 0 ? &it->before : index == 1 ? &it->after 
 
 static const struct knee_field fields[] = {
     KNEE_SENTENCE,
-    KNEE_FIELD(COMPARISON, longer, "longer", NULL, CHANGE, DATA, "step: after / before - 1"),
-    KNEE_FIELD(COMPARISON, slower, "slower_at_equal_work", NULL, CHANGE, DATA,
-               "the same per unit of work"),
-    KNEE_FIELD(COMPARISON, work, "work", NULL, TIMES, DATA,
-               "work of a GPU per step, after / before"),
-    KNEE_FIELD(COMPARISON, noise, "noise", NULL, SHARE, DATA, "standard error"),
-    KNEE_FIELD(COMPARISON, chance, "chance", NULL, SHARE, DATA, "what counts as noise"),
-    KNEE_FIELD(COMPARISON, significant, "significant", NULL, YES_NO, DATA, "more than noise"),
+    KEY(COMPARISON, longer, "longer", CHANGE, "step: after / before - 1"),
+    KEY(COMPARISON, slower, "slower_at_equal_work", CHANGE, "the same per unit of work"),
+    KEY(COMPARISON, work, "work", TIMES, "work of a GPU per step, after / before"),
+    KEY(COMPARISON, noise, "noise", SHARE, "standard error"),
+    KEY(COMPARISON, chance, "chance", SHARE, "what counts as noise"),
+    KEY(COMPARISON, significant, "significant", YES_NO, "more than noise"),
     KNEE_INSIDE(COMPARISON, before, "before", side_fields, "the first log", .flat = true),
     KNEE_INSIDE(COMPARISON, after, "after", side_fields, "the second", .flat = true),
     KNEE_ROWS_BY(side_row, "logs", side_fields, "both, as rows"),
     KNEE_ARRAY(COMPARISON, changes, change_count, "changes", change_fields,
                "what the logs say of their jobs that differs"),
-    KNEE_FIELD(COMPARISON, more_changes, "more_changes", NULL, COUNT, DATA, "not listed"),
+    KEY(COMPARISON, more_changes, "more_changes", COUNT, "not listed"),
 };
 static const struct knee_view views[] = {
     {.list = "logs"},

@@ -31,7 +31,7 @@ static void cost_sentence(const CHECKUP *c, const FINDING *f, struct knee_text *
 
 WORDS(cost_words, void, cost_sentence(TOP(CHECKUP), UP(FINDING), text))
 
-#define COST(member, name, look, words) KNEE_FIELD(TOLL, member, name, NULL, look, DATA, words)
+#define COST(member, name, look, words) KEY(TOLL, member, name, look, words)
 static const struct knee_field cost_fields[] = {
     COST(share, "collective_rate_left", SHARE, "left of the collective's bandwidth"),
     COST(healthy_s, "collective_healthy_s", TIME, "the collective without the problem"),
@@ -130,13 +130,12 @@ A_TEXT(rule_id, FINDING, it->rule->id)
 WORDS(title, FINDING, say_problem(it, HEADLINE, text))
 A_TEXT(also, FINDING, it->rule->also ? it->rule->also : "")
 
-#define OF_FINDING(member, name, look, words)                                                      \
-    KNEE_FIELD(FINDING, member, name, NULL, look, DATA, words)
+#define OF_FINDING(member, name, look, words) KEY(FINDING, member, name, look, words)
 static const struct knee_field finding_fields[] = {
     KNEE_GET(first_line, NULL, "", TEXT, SCREEN, "severity, rule, evidence"),
-    KNEE_GET(rule_id, "id", NULL, TEXT, DATA, "rule"),
-    KNEE_GET(severity, "severity", NULL, TEXT, DATA, "note, warning or error"),
-    KNEE_GET(title, "title", NULL, TEXT, DATA, "the problem in a few words"),
+    KEY_BY(rule_id, "id", TEXT, "rule"),
+    KEY_BY(severity, "severity", TEXT, "note, warning or error"),
+    KEY_BY(title, "title", TEXT, "the problem in a few words"),
     OF_FINDING(host, "host", TEXT, "the first host that has it"),
     OF_FINDING(hosts, "hosts", COUNT, "hosts that have it"),
     OF_FINDING(where, "where", TEXT, "port, GPU, variable or interface"),
@@ -184,8 +183,8 @@ A_NUMBER(warnings, void, (double)count_of(TOP(CHECKUP), KNEE_WARNING))
 A_NUMBER(notes, void, (double)count_of(TOP(CHECKUP), KNEE_NOTE))
 A_TEXT(cluster, void, TOP(CHECKUP)->cluster.level_count ? TOP(CHECKUP)->cluster_from : "")
 
-#define ONLY(function, name, look, words) KNEE_GET(function, name, NULL, look, DATA, words)
-#define COUNTED(member, name, words)      KNEE_FIELD(CHECKUP, member, name, NULL, COUNT, DATA, words)
+#define ONLY(function, name, look, words) KEY_BY(function, name, look, words)
+#define COUNTED(member, name, words)      KEY(CHECKUP, member, name, COUNT, words)
 static const struct knee_field fields[] = {
     COUNTED(hosts, "hosts", "hosts looked at"),
     COUNTED(facts, "facts", "facts known of them"),
@@ -263,8 +262,7 @@ static void say_first(const CHECKUP *c, struct knee_said *said)
     say_evidence(c, first, said_already, &said->reason);
     if (cost.length)
         PUT(&said->reason, "{} Cost: {}.", ends_sentence(first->evidence) ? "" : ".", cost.data);
-    said->reason.failed = said->reason.failed || cost.failed;
-    knee_text_release(&cost);
+    knee_text_end(&cost, &said->reason);
     PUT(&said->effect, "Fix: {}{}", first->cure, ends_sentence(first->cure) ? "" : ".");
 }
 
@@ -336,11 +334,11 @@ static const struct knee_field rule_fields[] = {
     KNEE_GET(rule_severity, "severity", "severity", TEXT, SCREEN, "note, warning or error"),
     KNEE_GET(rule_title, "title", "problem", TEXT, SCREEN,
              "in a few words; empty: the first sentence of the evidence"),
-    KNEE_GET(rule_key, "key", NULL, TEXT, DATA, "the fact; empty: several facts"),
-    KNEE_GET(rule_test, "test", NULL, TEXT, DATA, "how it is compared"),
-    KNEE_GET(rule_limit, "limit", NULL, TEXT, DATA, "with what"),
+    KEY_BY(rule_key, "key", TEXT, "the fact; empty: several facts"),
+    KEY_BY(rule_test, "test", TEXT, "how it is compared"),
+    KEY_BY(rule_limit, "limit", TEXT, "with what"),
     KNEE_FIELD(RULE, cure, "cure", "fix", TEXT, SCREEN, "what to do"),
-    KNEE_FIELD(RULE, origin, "origin", NULL, TEXT, DATA, "where it is documented"),
+    KEY(RULE, origin, "origin", TEXT, "where it is documented"),
 };
 static const struct knee_field rules_fields[] = {
     KNEE_ROWS_BY(rule_row, "rules", rule_fields, "all rules"),

@@ -45,9 +45,9 @@ static const struct knee_field log_facts[] = {
     L(sample_count, "rows", "rows", COUNT, SCREEN, "used"),
     L(nodes, "nodes", "nodes", COUNT, FULL, "they are on"),
     L(table, "table", "table", COUNT, FULL, "of the file, from 1"),
-    KNEE_GET(ranks_from, "ranks_from", NULL, TEXT, DATA, "how it is known"),
-    KNEE_GET(nodes_from, "nodes_from", NULL, TEXT, DATA, "how it is known"),
-    KNEE_GET(op_from, "collective_from", NULL, TEXT, DATA, "how it is known"),
+    KEY_BY(ranks_from, "ranks_from", TEXT, "how it is known"),
+    KEY_BY(nodes_from, "nodes_from", TEXT, "how it is known"),
+    KEY_BY(op_from, "collective_from", TEXT, "how it is known"),
     KNEE_GET(algorithm, "algorithm", "algorithm", TEXT, FULL, "of knee bench; null: the library's"),
     L(refused, "refused", "refused", COUNT, FULL, "rows"),
     L(lines, "lines", NULL, COUNT, DATA, "of the file"),
@@ -62,10 +62,10 @@ static const struct knee_field log_facts[] = {
 A_NUMBER(fitted_s, void, UP(LOGGED)->fitted_s[at->index])
 A_NUMBER(fit_error, SAMPLE, UP(LOGGED)->fitted_s[at->index] / it->time_s - 1)
 static const struct knee_field sample_fields[] = {
-    KNEE_FIELD(SAMPLE, bytes, "bytes", NULL, BYTES, DATA, "message size"),
-    KNEE_FIELD(SAMPLE, time_s, "measured_s", NULL, TIME, DATA, "of the log"),
-    KNEE_GET(fitted_s, "fitted_s", NULL, TIME, DATA, "of the fit"),
-    KNEE_GET(fit_error, "error", NULL, CHANGE, DATA, "fitted / measured - 1"),
+    KEY(SAMPLE, bytes, "bytes", BYTES, "message size"),
+    KEY(SAMPLE, time_s, "measured_s", TIME, "of the log"),
+    KEY_BY(fitted_s, "fitted_s", TIME, "of the fit"),
+    KEY_BY(fit_error, "error", CHANGE, "fitted / measured - 1"),
 };
 ROW_OF(sample_row, LOGGED, index < it->log->sample_count ? &it->log->samples[index] : NULL)
 WHEN(was_fitted, LOGGED, it->fitted_s != NULL)
@@ -117,25 +117,25 @@ static void flat_error(const struct knee_at *at, struct knee_value *out)
 static const struct knee_field flat_facts[] = {
     L(file, "file", NULL, TEXT, DATA, "the file"),
     L(table, "table", NULL, COUNT, DATA, "of the file"),
-    KNEE_GET(op, "collective", NULL, TEXT, DATA, "the operation"),
+    KEY_BY(op, "collective", TEXT, "the operation"),
     L(ranks, "ranks", NULL, COUNT, DATA, "of the communicator"),
     L(nodes, "nodes", NULL, COUNT, DATA, "they are on"),
 };
 static const struct knee_field flat_fields[] = {
     KNEE_AMONG_BY(flat_log, flat_facts),
-    KNEE_FIELD(SAMPLE, bytes, "bytes", NULL, BYTES, DATA, "message size"),
-    KNEE_FIELD(SAMPLE, time_s, "measured_s", NULL, TIME, DATA, "of the log"),
-    KNEE_GET(flat_fit, "fitted_s", NULL, TIME, DATA, "of the fit"),
-    KNEE_GET(flat_error, "error", NULL, CHANGE, DATA, "fitted / measured - 1"),
+    KEY(SAMPLE, bytes, "bytes", BYTES, "message size"),
+    KEY(SAMPLE, time_s, "measured_s", TIME, "of the log"),
+    KEY_BY(flat_fit, "fitted_s", TIME, "of the fit"),
+    KEY_BY(flat_error, "error", CHANGE, "fitted / measured - 1"),
 };
 
 #define ERRORS struct knee_errors
 static const struct knee_field error_fields[] = {
-    KNEE_FIELD(ERRORS, rows, "rows", NULL, COUNT, DATA, "rows"),
-    KNEE_FIELD(ERRORS, median, "median_error", NULL, SHARE, DATA, "of |fitted / measured - 1|"),
-    KNEE_FIELD(ERRORS, p90, "p90_error", NULL, SHARE, DATA, "90th percentile"),
-    KNEE_FIELD(ERRORS, promised_median, "promised_median_error", NULL, SHARE, DATA,
-               "what docs/reference/fit.md promises"),
+    KEY(ERRORS, rows, "rows", COUNT, "rows"),
+    KEY(ERRORS, median, "median_error", SHARE, "of |fitted / measured - 1|"),
+    KEY(ERRORS, p90, "p90_error", SHARE, "90th percentile"),
+    KEY(ERRORS, promised_median, "promised_median_error", SHARE,
+        "what docs/reference/fit.md promises"),
 };
 #define POOLED(member, key, words)                                                                 \
     KNEE_INSIDE(CHECK, member, key, error_fields, words, .flat = true)
@@ -168,10 +168,10 @@ GETTER(in_words, PARAM,
                          knee_say_interval(it->value, it->low, it->high, kind_of(it->unit)).s))
 #define PARAMETER                                                                                  \
     KNEE_FIELD(PARAM, name, "name", "parameter", TEXT, FULL, "of the cost model"),                 \
-        KNEE_FIELD(PARAM, value, "value", NULL, NUMBER, DATA, "in its unit"),                      \
-        KNEE_FIELD(PARAM, low, "low", NULL, NUMBER, DATA, "low end of the 90% interval"),          \
-        KNEE_FIELD(PARAM, high, "high", NULL, NUMBER, DATA, "high end"),                           \
-        KNEE_GET(unit_name, "unit", NULL, TEXT, DATA, "s, bytes/s, share or factor"),              \
+        KEY(PARAM, value, "value", NUMBER, "in its unit"),                                         \
+        KEY(PARAM, low, "low", NUMBER, "low end of the 90% interval"),                             \
+        KEY(PARAM, high, "high", NUMBER, "high end"),                                              \
+        KEY_BY(unit_name, "unit", TEXT, "s, bytes/s, share or factor"),                            \
         KNEE_FIELD(PARAM, fitted, "fitted", "from the logs", YES_NO, FULL, "false: the preset's")
 static const void *parameter_row(const struct knee_at *at, size_t index)
 {
@@ -202,7 +202,7 @@ static const struct knee_field fields[] = {
     POOLED(preset, "presets", "two-node logs by the presets, without a fit"),
     POOLED(transfer, "transfer", "one log from another"),
     KNEE_ROWS(CHECK, transfers, transfer_count, "transfers", transfer_fields, "pairs of logs"),
-    KNEE_FIELD(CHECK, transfers_left, "transfers_not_tried", NULL, COUNT, DATA, "pairs"),
+    KEY(CHECK, transfers_left, "transfers_not_tried", COUNT, "pairs"),
     KNEE_ROWS_BY(parameter_row, "parameters", parameter_fields, "of all fitted clusters"),
     KNEE_ROWS_BY(flat_row, "rows", flat_fields, "every row of every log"),
 };
@@ -288,14 +288,14 @@ static const struct knee_field level_fields[] = {
     KNEE_FIELD(LEVEL, latency_s, "latency", "latency", TIME, SCREEN, "of a hop, seconds"),
     KNEE_FIELD(LEVEL, bytes_per_s, "bandwidth", "bandwidth", RATE, SCREEN, "bytes/s and port"),
     KNEE_FIELD(LEVEL, ports, "ports", "ports", COUNT, SCREEN, "of a unit"),
-    KNEE_FIELD(LEVEL, oversubscription, "oversubscription", NULL, NUMBER, DATA, "factor"),
-    KNEE_GET(sharing, "sharing", NULL, TEXT, DATA, "shared or striped"),
+    KEY(LEVEL, oversubscription, "oversubscription", NUMBER, "factor"),
+    KEY_BY(sharing, "sharing", TEXT, "shared or striped"),
 };
 #define PROTOCOL struct knee_protocol
 A_TEXT(protocol_name, void, knee_protocol_name((enum knee_protocol_name)at->index))
-#define T(member, key) KNEE_FIELD(PROTOCOL, member, key, NULL, NUMBER, DATA, "of the cost model")
+#define T(member, key) KEY(PROTOCOL, member, key, NUMBER, "of the cost model")
 static const struct knee_field protocol_fields[] = {
-    KNEE_GET(protocol_name, "name", NULL, TEXT, DATA, "LL, LL128 or Simple"),
+    KEY_BY(protocol_name, "name", TEXT, "LL, LL128 or Simple"),
     T(launch_s, "launch"),
     T(node_hop, "node-hop"),
     T(net_hop, "net-hop"),
@@ -311,12 +311,12 @@ LIST_OF(knot_bytes, CURVE, bytes, knots)
 LIST_OF(knot_time, CURVE, time_s, knots)
 A_NUMBER(knot, double, *it)
 static const struct knee_field knot_fields[] = {KNEE_GET(knot, NULL, NULL, NUMBER, DATA, "")};
-#define V(member, key, words) KNEE_FIELD(CURVE, member, key, NULL, NUMBER, DATA, words)
+#define V(member, key, words) KEY(CURVE, member, key, NUMBER, words)
 static const struct knee_field curve_fields[] = {
-    KNEE_GET(curve_op, "collective", NULL, TEXT, DATA, "the operation"),
+    KEY_BY(curve_op, "collective", TEXT, "the operation"),
     V(ranks, "ranks", "of the communicator"),
     V(nodes, "nodes", "they are on"),
-    KNEE_FIELD(CURVE, source, "source", NULL, TEXT, DATA, "the log"),
+    KEY(CURVE, source, "source", TEXT, "the log"),
     V(rows, "rows", "used"),
     V(refused, "refused", "rows"),
     V(median_error, "median-error", "at sizes left out"),
@@ -329,15 +329,15 @@ ROW_OF(own_parameter, CLUSTER,
 ROW_OF(curve_row, CLUSTER,
        it->fitted &&index < it->fitted->curve_count ? &it->fitted->curves[index] : NULL)
 static const struct knee_field cluster_fields[] = {
-    KNEE_FIELD(CLUSTER, name, "name", NULL, TEXT, DATA, "its name"),
-    KNEE_FIELD(CLUSTER, gpu, "gpu", NULL, TEXT, DATA, "its GPU"),
+    KEY(CLUSTER, name, "name", TEXT, "its name"),
+    KEY(CLUSTER, gpu, "gpu", TEXT, "its GPU"),
     KNEE_ARRAY(CLUSTER, levels, level_count, "levels", level_fields, "from the node outwards"),
-    KNEE_FIELD(CLUSTER, launch_s, "launch", NULL, TIME, DATA, "of a collective"),
-    KNEE_FIELD(CLUSTER, peer_s, "peer", NULL, TIME, DATA, "per further message"),
-    KNEE_FIELD(CLUSTER, floor_s, "floor", NULL, TIME, DATA, "shortest call"),
-    KNEE_FIELD(CLUSTER, nvls_share, "nvls-share", NULL, NUMBER, DATA, "0: no NVLS"),
-    KNEE_FIELD(CLUSTER, sharp, "sharp", NULL, YES_NO, DATA, "switches reduce"),
-    KNEE_FIELD(CLUSTER, plain, "plain", NULL, YES_NO, DATA, "hosts that send messages"),
+    KEY(CLUSTER, launch_s, "launch", TIME, "of a collective"),
+    KEY(CLUSTER, peer_s, "peer", TIME, "per further message"),
+    KEY(CLUSTER, floor_s, "floor", TIME, "shortest call"),
+    KEY(CLUSTER, nvls_share, "nvls-share", NUMBER, "0: no NVLS"),
+    KEY(CLUSTER, sharp, "sharp", YES_NO, "switches reduce"),
+    KEY(CLUSTER, plain, "plain", YES_NO, "hosts that send messages"),
     KNEE_ROWS_BY(protocol_row, "protocols", protocol_fields, "LL, LL128, Simple"),
     KNEE_ROWS_BY(own_parameter, "parameters", own_parameter_fields, "what was fitted"),
     KNEE_ROWS_BY(curve_row, "curves", curve_fields, "what each log shows"),

@@ -34,12 +34,12 @@ A_NUMBER(call_elements, CALL,
          it->waits >= 0 && it->elements >= 0 ? (double)it->elements : (double)NAN)
 
 static const struct knee_field call_fields[] = {
-    KNEE_GET(call_group, "group", NULL, TEXT, DATA, "process group"),
-    KNEE_GET(call_description, "description", NULL, TEXT, DATA, "what the group is for"),
-    KNEE_GET(call_number, "number", NULL, COUNT, DATA, "sequence number in the group"),
-    KNEE_GET(call_operation, "operation", NULL, TEXT, DATA, "the collective"),
-    KNEE_GET(call_elements, "elements", NULL, COUNT, DATA, "elements that go in"),
-    KNEE_FIELD(CALL, frame, "frame", NULL, TEXT, DATA, "line of the program that made the call"),
+    KEY_BY(call_group, "group", TEXT, "process group"),
+    KEY_BY(call_description, "description", TEXT, "what the group is for"),
+    KEY_BY(call_number, "number", COUNT, "sequence number in the group"),
+    KEY_BY(call_operation, "operation", TEXT, "the collective"),
+    KEY_BY(call_elements, "elements", COUNT, "elements that go in"),
+    KEY(CALL, frame, "frame", TEXT, "line of the program that made the call"),
 };
 
 /* ---- Ranks ---- */
@@ -76,14 +76,14 @@ GETTER(rank_completed, RANK, number_or_none(out, it->call, false))
 GETTER(rank_entered, RANK, number_or_none(out, it->call, true))
 
 static const struct knee_field rank_fields[] = {
-    KNEE_FIELD(RANK, rank, "rank", NULL, COUNT, DATA, "rank"),
-    KNEE_FIELD(RANK, host, "host", NULL, TEXT, DATA, "its node"),
-    KNEE_GET(rank_completed, "completed", NULL, COUNT, DATA, "last call that it finished"),
-    KNEE_GET(rank_entered, "enqueued", NULL, COUNT, DATA, "last call that it enqueued"),
+    KEY(RANK, rank, "rank", COUNT, "rank"),
+    KEY(RANK, host, "host", TEXT, "its node"),
+    KEY_BY(rank_completed, "completed", COUNT, "last call that it finished"),
+    KEY_BY(rank_entered, "enqueued", COUNT, "last call that it enqueued"),
     KNEE_OBJECT(rank_call, "waiting", call_fields, "the call it waits in", .flat = true),
-    KNEE_GET(rank_state, "state", NULL, TEXT, DATA, "what it does"),
-    KNEE_GET(rank_class, "class", NULL, TEXT, DATA, "of the ranks named: the verdict's class"),
-    KNEE_GET(rank_exit, "exit", NULL, COUNT, DATA, "exit status, 128 + signal"),
+    KEY_BY(rank_state, "state", TEXT, "what it does"),
+    KEY_BY(rank_class, "class", TEXT, "of the ranks named: the verdict's class"),
+    KEY_BY(rank_exit, "exit", COUNT, "exit status, 128 + signal"),
 };
 
 /* ---- The same for ranks in one state ---- */
@@ -167,10 +167,10 @@ static void mark_short(const struct knee_at *at, struct knee_value *out)
 
 static const struct knee_field evidence_fields[] = {
     KNEE_GET(mark_rank, "rank", "rank", COUNT, SCREEN, "whose line it is"),
-    KNEE_GET(mark_file, "file", NULL, TEXT, DATA, "file"),
+    KEY_BY(mark_file, "file", TEXT, "file"),
     KNEE_GET(mark_place, "place", "evidence", TEXT, SCREEN, "file:line"),
-    KNEE_FIELD(MARK, line, "line", NULL, COUNT, DATA, "from 1; 0: the whole file"),
-    KNEE_FIELD(MARK, text, "text", NULL, TEXT, DATA, "the line"),
+    KEY(MARK, line, "line", COUNT, "from 1; 0: the whole file"),
+    KEY(MARK, text, "text", TEXT, "the line"),
     KNEE_GET(mark_short, "says", "says", TEXT, SCREEN, "its beginning"),
 };
 
@@ -191,17 +191,15 @@ OBJECT(verdict_instead, void,
 A_TEXT(verdict_fix, void, knee_hang_fix(TOP(REPORT)))
 
 static const struct knee_field verdict_fields[] = {
-    KNEE_GET(verdict_class, "class", NULL, TEXT, DATA,
-             "what happened; docs/guide/hang.md lists the classes"),
+    KEY_BY(verdict_class, "class", TEXT, "what happened; docs/guide/hang.md lists the classes"),
     KNEE_ROWS_BY(named_row, "ranks", bare_rank_fields, "the ranks to look at"),
-    KNEE_GET(verdict_certainty, "certainty", NULL, TEXT, DATA,
-             "`certain`, `likely` or `cannot tell`"),
+    KEY_BY(verdict_certainty, "certainty", TEXT, "`certain`, `likely` or `cannot tell`"),
     KNEE_OBJECT(verdict_collective, "collective", call_fields, "what the others wait in",
                 .flat = true),
     KNEE_OBJECT(verdict_instead, "instead", call_fields, "the call that a rank named is in",
                 .flat = true),
     KNEE_SENTENCE,
-    KNEE_GET(verdict_fix, "fix", NULL, TEXT, DATA, "what to do"),
+    KEY_BY(verdict_fix, "fix", TEXT, "what to do"),
 };
 
 A_NUMBER(unknown_errors, void, (double)RECORD->unknown_errors)
@@ -217,12 +215,12 @@ static const struct knee_field fields[] = {
     KNEE_ROWS_BY(states_row, "states", state_fields, "ranks in the same state, those named first"),
     KNEE_ROWS_BY(evidence_row, "evidence", evidence_fields, "the lines behind the answer"),
     KNEE_ROWS_BY(ranks_row, "ranks", rank_fields, "one row per rank"),
-    KNEE_GET(file_count, "files", NULL, COUNT, DATA, "files read"),
-    KNEE_GET(files_unknown, "files_not_used", NULL, COUNT, DATA,
-             "files that are not recognised or cannot be read"),
-    KNEE_GET(unknown_errors, "unknown_errors", NULL, COUNT, DATA,
-             "lines that report an error and that no rule knows"),
-    KNEE_GET(first_unknown, "first_unknown", NULL, TEXT, DATA, "the first of them"),
+    KEY_BY(file_count, "files", COUNT, "files read"),
+    KEY_BY(files_unknown, "files_not_used", COUNT,
+           "files that are not recognised or cannot be read"),
+    KEY_BY(unknown_errors, "unknown_errors", COUNT,
+           "lines that report an error and that no rule knows"),
+    KEY_BY(first_unknown, "first_unknown", TEXT, "the first of them"),
 };
 
 static const struct knee_view views[] = {

@@ -37,8 +37,8 @@ static const struct knee_field row_fields[] = {
                "held-out loss; null with synthetic compute"),
     KNEE_FIELD(ROW, sent_bytes, "sent_bytes", "sent", BYTES, FULL,
                "by one rank in a step, counted"),
-    KNEE_FIELD(ROW, model_bytes, "model_bytes", NULL, BYTES, DATA, "the same by formula"),
-    KNEE_GET(synthetic, "synthetic_compute", NULL, YES_NO, DATA, "compute was a timed wait"),
+    KEY(ROW, model_bytes, "model_bytes", BYTES, "the same by formula"),
+    KEY_BY(synthetic, "synthetic_compute", YES_NO, "compute was a timed wait"),
     KNEE_GET(step_error, "step_error", "error", CHANGE, SCREEN, "predicted / measured - 1"),
 };
 
@@ -77,23 +77,21 @@ static const struct knee_field push_fields[] = {
     KNEE_FIELD(PUSH, loss, "loss", "loss", NUMBER, SCREEN, "held-out loss"),
 };
 static const struct knee_field place_fields[] = {
-    KNEE_FIELD(KNEE, tolerance_workers, "tolerance_workers", NULL, COUNT, DATA,
-               "last swept count with enough efficiency"),
-    KNEE_FIELD(KNEE, gamma_one_workers, "gamma_one_workers", NULL, NUMBER, DATA,
-               "where communication equals compute"),
+    KEY(KNEE, tolerance_workers, "tolerance_workers", COUNT,
+        "last swept count with enough efficiency"),
+    KEY(KNEE, gamma_one_workers, "gamma_one_workers", NUMBER, "where communication equals compute"),
 };
 static const struct knee_field knee_fields[] = {
-    KNEE_FIELD(LAB, tolerance, "tolerance", NULL, SHARE, DATA, "efficiency that is still worth it"),
+    KEY(LAB, tolerance, "tolerance", SHARE, "efficiency that is still worth it"),
     KNEE_INSIDE(LAB, measured, "measured", place_fields, "measured", .flat = true),
     KNEE_INSIDE(LAB, predicted, "predicted", place_fields, "predicted", .flat = true),
-    KNEE_FIELD(LAB, median_error, "median_error", NULL, SHARE, DATA,
-               "of predicted steps with more than one rank"),
-    KNEE_FIELD(LAB, worst_error, "worst_error", NULL, SHARE, DATA, "the largest"),
+    KEY(LAB, median_error, "median_error", SHARE, "of predicted steps with more than one rank"),
+    KEY(LAB, worst_error, "worst_error", SHARE, "the largest"),
 };
 
 A_TEXT(scaling, LAB, it->weak ? "weak" : "strong")
 
-#define SET_UP(member, name, look, words) KNEE_FIELD(LAB, member, name, NULL, look, DATA, words)
+#define SET_UP(member, name, look, words) KEY(LAB, member, name, look, words)
 static const struct knee_field note_fields[] = {
     {.kind = TEXT, .tier = DATA, .is = KNEE_IS_CHARS},
 };
@@ -101,7 +99,7 @@ static const struct knee_field fields[] = {
     KNEE_SENTENCE,
     SET_UP(synthetic, "synthetic_compute", YES_NO, "compute was a timed wait"),
     SET_UP(paced, "paced", YES_NO, "sending was held back, as on a slow link"),
-    KNEE_GET(scaling, "scaling", NULL, TEXT, DATA, "weak or strong"),
+    KEY_BY(scaling, "scaling", TEXT, "weak or strong"),
     SET_UP(runtime, "runtime", TEXT, "how ranks reach each other"),
     SET_UP(ranks, "ranks", COUNT, "processes"),
     SET_UP(hosts, "hosts", COUNT, "nodes"),

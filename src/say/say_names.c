@@ -19,7 +19,7 @@ static const struct knee_field name_fields[] = {
     KNEE_FIELD(NAME, calls, "calls", "calls", COUNT, SCREEN, "over all ranks"),
     KNEE_NS(NAME, ns, "time_s", "time", TIME, SCREEN, "over all ranks"),
     KNEE_GET(short_name, "begins", "name", TEXT, SCREEN, "its first 32 characters"),
-    KNEE_FIELD(NAME, name, "name", NULL, TEXT, DATA, "as the trace has it"),
+    KEY(NAME, name, "name", TEXT, "as the trace has it"),
 };
 static const struct knee_field fields[] = {
     KNEE_ROWS(struct knee_work_names, rows, count, "names", name_fields, "communication first")};

@@ -169,8 +169,7 @@ static void say_use(const A *a, const ROW *row, struct knee_said *said)
         PUT(&said->reason, ". ");
     }
     PUT(text, ".");
-    text->failed = text->failed || whole.failed;
-    knee_text_release(&whole);
+    knee_text_end(&whole, text);
 }
 
 static void say_speed(const A *a, const ROW *row, struct knee_text *text)
@@ -179,10 +178,13 @@ static void say_speed(const A *a, const ROW *row, struct knee_text *text)
     PUT(text, "{} per step, {large} tokens/s, {share} MFU", step_words(c).s, c->tokens_per_s,
         c->mfu_causal);
     if (isnan(row->time_s))
-        PUT(text, "[, {dollars} per billion tokens].", row->cost_per_billion);
+        PUT(text, isnan(row->cost_per_billion) ? "." : ", {dollars} per billion tokens.",
+            row->cost_per_billion);
     else
-        PUT(text, ". {large} tokens take {time}[ and cost {dollars}].", a->question.tokens,
-            row->time_s, row->cost);
+        PUT(text,
+            isnan(row->cost) ? ". {large} tokens take {time}."
+                             : ". {large} tokens take {time} and cost {dollars}.",
+            a->question.tokens, row->time_s, row->cost);
 }
 
 static void say_memory(const COST *c, struct knee_text *text)

@@ -32,16 +32,16 @@ A_TEXT(schedule, PLAN, word(&knee_schedule_names, it->schedule))
 A_TEXT(precision, PLAN, word(&knee_precision_names, it->precision))
 A_TEXT(offload, PLAN, word(&knee_offload_names, it->offload))
 
-#define NUM(member, words) KNEE_FIELD(PLAN, member, #member, NULL, NUMBER, DATA, words)
+#define NUM(member, words) KEY(PLAN, member, #member, NUMBER, words)
 #define DEGREES                                                                                    \
     NUM(tp, "tensor parallel"), NUM(pp, "pipeline stages"), NUM(vp, "virtual stages per rank"),    \
         NUM(cp, "context parallel"), NUM(ep, "expert parallel"), NUM(etp, "experts' TP"),          \
         NUM(dp, "data parallel"), NUM(micro_batch, "sequences")
 #define CHOICES                                                                                    \
-    KNEE_GET(shard, "shard", NULL, TEXT, DATA, "what is sharded over data-parallel ranks"),        \
-        KNEE_GET(recompute, "recompute", NULL, TEXT, DATA, "activations recomputed"),              \
-        KNEE_GET(schedule, "schedule", NULL, TEXT, DATA, "of the pipeline"),                       \
-        KNEE_GET(offload, "offload", NULL, TEXT, DATA, "what is kept on the host")
+    KEY_BY(shard, "shard", TEXT, "what is sharded over data-parallel ranks"),                      \
+        KEY_BY(recompute, "recompute", TEXT, "activations recomputed"),                            \
+        KEY_BY(schedule, "schedule", TEXT, "of the pipeline"),                                     \
+        KEY_BY(offload, "offload", TEXT, "what is kept on the host")
 static const struct knee_field plan_fields[] = {
     NUM(gpus, "GPUs in use"),
     DEGREES,
@@ -49,7 +49,7 @@ static const struct knee_field plan_fields[] = {
     NUM(shard_size, "ranks that share one copy"),
     NUM(seq_par, "sequence parallel: 1 or 0"),
     CHOICES,
-    KNEE_GET(precision, "precision", NULL, TEXT, DATA, "of the matrix products"),
+    KEY_BY(precision, "precision", TEXT, "of the matrix products"),
 };
 
 /* ---- Its memory and time ---- */
@@ -68,9 +68,9 @@ const struct knee_field knee_memory_fields[KNEE_MEMORY_FIELDS] = {
     ROOM(base, "base_bytes", "context", "CUDA context and libraries"),
     ROOM(total, "total_bytes", "total", "sum"),
     ROOM(capacity, "capacity_bytes", "memory of the GPU", "of the GPU"),
-    KNEE_GET(low_bytes, "low_bytes", NULL, BYTES, DATA, "low end of the total"),
-    KNEE_GET(high_bytes, "high_bytes", NULL, BYTES, DATA, "high end of the total"),
-    KNEE_GET(fit, "fit_probability", NULL, SHARE, DATA, "probability that it fits"),
+    KEY_BY(low_bytes, "low_bytes", BYTES, "low end of the total"),
+    KEY_BY(high_bytes, "high_bytes", BYTES, "high end of the total"),
+    KEY_BY(fit, "fit_probability", SHARE, "probability that it fits"),
 };
 
 #define PART(part, key) KNEE_FIELD(COST, part_s[part], key, key, TIME, FULL, "seconds per step")
@@ -107,14 +107,14 @@ static void ratio(const struct knee_at *at, struct knee_value *out)
 static const struct knee_field cost_fields[] = {
     STEP,
     KNEE_FIELD(COST, tokens_per_s, "tokens_per_s", "tokens/s", LARGE, SCREEN, "of all GPUs"),
-    KNEE_FIELD(COST, mfu_full, "mfu_full_attention", NULL, SHARE, DATA, "attention of all pairs"),
+    KEY(COST, mfu_full, "mfu_full_attention", SHARE, "attention of all pairs"),
     KNEE_FIELD(COST, mfu_causal, "mfu_causal_attention", "MFU", SHARE, SCREEN, "causal attention"),
-    KNEE_FIELD(COST, hfu, "hfu_causal_attention", NULL, SHARE, DATA, "with recomputation"),
-    KNEE_GET(binding, "binding", NULL, TEXT, DATA, "largest overhead; products: none above 2%"),
-    KNEE_GET(ratio, "ratio", NULL, NUMBER, DATA, "exposed communication / compute"),
+    KEY(COST, hfu, "hfu_causal_attention", SHARE, "with recomputation"),
+    KEY_BY(binding, "binding", TEXT, "largest overhead; products: none above 2%"),
+    KEY_BY(ratio, "ratio", NUMBER, "exposed communication / compute"),
     KNEE_GROUP("parts_s", part_fields, "where the step goes", .flat = true),
     KNEE_INSIDE(COST, memory, "memory", knee_memory_fields, "of one GPU", .flat = true),
-    KNEE_FIELD(COST, fits, "fits", NULL, YES_NO, DATA, "into the GPU's memory"),
+    KEY(COST, fits, "fits", YES_NO, "into the GPU's memory"),
 };
 static const struct knee_field found_fields[] = {
     KNEE_INSIDE(FOUND, plan, "plan", plan_fields, "degrees and choices", .flat = true),
@@ -207,10 +207,10 @@ static void best_plan(const struct knee_at *at, struct knee_value *out)
 }
 A_TEXT(row_mark, void, UP(A)->chosen == at->index && UP(A)->row_count > 1 ? "<- use" : "")
 static const struct knee_field search_fields[] = {
-    KNEE_FIELD(ROW, found.plans, "plans", NULL, COUNT, DATA, "looked at"),
-    KNEE_FIELD(ROW, found.priced, "priced", NULL, COUNT, DATA, "in full"),
-    KNEE_FIELD(ROW, found.too_large, "too_large", NULL, COUNT, DATA, "do not fit"),
-    KNEE_FIELD(ROW, found.pruned, "pruned_splits", NULL, COUNT, DATA, "cannot win, by a bound"),
+    KEY(ROW, found.plans, "plans", COUNT, "looked at"),
+    KEY(ROW, found.priced, "priced", COUNT, "in full"),
+    KEY(ROW, found.too_large, "too_large", COUNT, "do not fit"),
+    KEY(ROW, found.pruned, "pruned_splits", COUNT, "cannot win, by a bound"),
 };
 static const struct knee_field row_fields[] = {
     KNEE_FIELD(ROW, gpus, "gpus", "GPUs", COUNT, SCREEN, "GPUs there are"),
@@ -222,7 +222,7 @@ static const struct knee_field row_fields[] = {
     KNEE_GET(best_mfu, "best_mfu", "MFU", SHARE, FULL, "causal, of the best plan"),
     KNEE_FIELD(ROW, cost_per_billion, "cost_per_billion_tokens", "$/1e9 tokens", DOLLARS, SCREEN,
                "dollars"),
-    KNEE_FIELD(ROW, fits, "fits", NULL, YES_NO, DATA, "some plan does"),
+    KEY(ROW, fits, "fits", YES_NO, "some plan does"),
     KNEE_GET(idle, "idle_gpus", "idle", COUNT, FULL, "GPUs that the best plan leaves idle"),
     KNEE_BETWEEN(ROW, time_s, time_sure, "time_s", "time", TIME, FULL, "for all --tokens"),
     KNEE_BETWEEN(ROW, cost, cost_sure, "cost", "cost", DOLLARS, FULL, "for all --tokens"),
@@ -326,15 +326,15 @@ static const struct knee_field flat_memory[] = {
     KNEE_FIELD(MEM, total, "memory_bytes", "memory", BYTES, SCREEN, "of one GPU"),
     KNEE_GET(oom, "oom_risk", "OOM risk", SHARE, SCREEN, "probability of running out of memory",
              .bare = true),
-    KNEE_GET(low_bytes, "low_bytes", NULL, BYTES, DATA, "low end of it"),
-    KNEE_GET(high_bytes, "high_bytes", NULL, BYTES, DATA, "high end of it"),
-    KNEE_GET(fit, "fit_probability", NULL, SHARE, DATA, "probability that it fits"),
+    KEY_BY(low_bytes, "low_bytes", BYTES, "low end of it"),
+    KEY_BY(high_bytes, "high_bytes", BYTES, "high end of it"),
+    KEY_BY(fit, "fit_probability", SHARE, "probability that it fits"),
 };
 static const struct knee_field flat_cost[] = {
     STEP,
     KNEE_AMONG(COST, memory, flat_memory),
     KNEE_FIELD(COST, tokens_per_s, "tokens_per_s", "tokens/s", LARGE, FULL, "of all GPUs"),
-    KNEE_FIELD(COST, mfu_full, "mfu_full", NULL, SHARE, DATA, "attention of all pairs"),
+    KEY(COST, mfu_full, "mfu_full", SHARE, "attention of all pairs"),
     KNEE_FIELD(COST, mfu_causal, "mfu_causal", "MFU", SHARE, FULL, "causal attention"),
     KNEE_GET(binding, "binds", "largest overhead", TEXT, FULL, "products: none above 2%"),
 };
@@ -345,10 +345,10 @@ static const struct knee_field flat_fields[] = {
     KNEE_GET(plan_mark, "mark", "", TEXT, SCREEN, "the plan to use"),
     KNEE_GET(plan_gpus, "gpus", "GPUs", COUNT, FULL, "GPUs there are"),
     KNEE_AMONG(FOUND, plan, flat_degrees),
-    KNEE_GET(count_efficiency, "efficiency", NULL, SHARE, DATA, "of the count, at rank 1"),
-    KNEE_GET(count_low, "low_efficiency", NULL, SHARE, DATA, "likewise"),
-    KNEE_GET(count_high, "high_efficiency", NULL, SHARE, DATA, "likewise"),
-    KNEE_GET(count_cost, "cost", NULL, DOLLARS, DATA, "likewise"),
+    KEY_BY(count_efficiency, "efficiency", SHARE, "of the count, at rank 1"),
+    KEY_BY(count_low, "low_efficiency", SHARE, "likewise"),
+    KEY_BY(count_high, "high_efficiency", SHARE, "likewise"),
+    KEY_BY(count_cost, "cost", DOLLARS, "likewise"),
     KNEE_GET(why, "why", "against the best", TEXT, FULL, "where it gains or loses most"),
 };
 
@@ -361,7 +361,7 @@ static const struct knee_field sent_fields[] = {
     KNEE_GET(sent_axis, "axis", "axis", TEXT, FULL, "TP, DP, ..."),
     KNEE_GET(sent_op, "collective", "collective", TEXT, FULL, "its operation"),
     KNEE_FIELD(SENT, group.size, "ranks", "ranks", COUNT, FULL, "of the group"),
-    KNEE_FIELD(SENT, group.stride, "stride", NULL, COUNT, DATA, "between its ranks"),
+    KEY(SENT, group.stride, "stride", COUNT, "between its ranks"),
     KNEE_FIELD(SENT, bytes, "bytes", "size", MESSAGE, FULL, "of one call"),
     KNEE_FIELD(SENT, calls, "calls", "calls", COUNT, FULL, "per step"),
     KNEE_FIELD(SENT, each_s, "time_s", "each", TIME, FULL, "alone"),
@@ -396,13 +396,13 @@ static const struct knee_field stage_fields[] = {
     KNEE_GET(x_ns, "exposed_comm_s", "exposed", TIME, FULL, "communication nothing hides"),
     KNEE_GET(wait_ns, "wait_s", "wait", TIME, FULL, "null: not separable"),
     KNEE_GET(transfer_ns, "transfer_s", "transfer", TIME, FULL, "likewise"),
-    KNEE_GET(overlap, "overlap", NULL, SHARE, DATA, "of communication"),
+    KEY_BY(overlap, "overlap", SHARE, "of communication"),
     NS(label_ns[KNEE_COPY], "exposed_copy_s", NULL),
     NS(label_ns[KNEE_STARVED], "starved_input_s", NULL),
     NS(label_ns[KNEE_HOST], "host_bound_s", "host"),
     NS(label_ns[KNEE_IDLE], "idle_s", "idle"),
     KNEE_GET(rank_ratio, "ratio", "R", NUMBER, FULL, "exposed communication / compute"),
-    KNEE_GET(rank_share, "efficiency", NULL, SHARE, DATA, "compute / (compute + exposed)"),
+    KEY_BY(rank_share, "efficiency", SHARE, "compute / (compute + exposed)"),
 };
 ROW_OF(stage_row, A, index < it->simulated->rank_count ? &it->simulated->ranks[index] : NULL)
 WHEN(simulated, A, it->simulated != NULL)
@@ -432,21 +432,21 @@ WHEN(free_known, A, it->free_known)
 static const struct knee_field verdict_fields[] = {
     KNEE_SENTENCE,
     KNEE_DO_WHY_BUYS,
-    KNEE_GET(chosen_gpus, "gpus", NULL, COUNT, DATA, "the count to use; null: none"),
+    KEY_BY(chosen_gpus, "gpus", COUNT, "the count to use; null: none"),
     KNEE_BETWEEN(A, knee_gpus, knee_sure, "knee_gpus", NULL, COUNT, DATA, "last useful count"),
-    KNEE_FIELD(A, machine.why_assumed, "less_sure", NULL, TEXT, DATA, "what widens the interval"),
-    KNEE_GET(framework, "framework", NULL, TEXT, DATA, "whose plans were searched"),
+    KEY(A, machine.why_assumed, "less_sure", TEXT, "what widens the interval"),
+    KEY_BY(framework, "framework", TEXT, "whose plans were searched"),
     KNEE_INSIDE(A, free, "without_framework", found_fields, "the best plan of any framework",
                 .when = free_known),
-    KNEE_FIELD(A, peak_gpus, "peak_throughput_gpus", NULL, COUNT, DATA, "highest throughput"),
-    KNEE_FIELD(A, question.tolerance, "tolerance", NULL, SHARE, DATA, "--tolerance"),
-    KNEE_FIELD(A, ties, "ties", NULL, COUNT, DATA, "plans closer than knee's error"),
-    KNEE_FIELD(A, apart, "ties_apart", NULL, SHARE, DATA, "knee's error between two plans"),
+    KEY(A, peak_gpus, "peak_throughput_gpus", COUNT, "highest throughput"),
+    KEY(A, question.tolerance, "tolerance", SHARE, "--tolerance"),
+    KEY(A, ties, "ties", COUNT, "plans closer than knee's error"),
+    KEY(A, apart, "ties_apart", SHARE, "knee's error between two plans"),
 };
 static const struct knee_field alone_fields[] = {
-    KNEE_FIELD(A, replicas_knee, "knee_workers", NULL, COUNT, DATA, "its last useful count"),
-    KNEE_FIELD(A, replicas_limit, "limit_workers", NULL, COUNT, DATA, "one sequence per GPU"),
-    KNEE_FIELD(A, replicas_needed_bytes, "unsharded_bytes", NULL, BYTES, DATA, "on one GPU"),
+    KEY(A, replicas_knee, "knee_workers", COUNT, "its last useful count"),
+    KEY(A, replicas_limit, "limit_workers", COUNT, "one sequence per GPU"),
+    KEY(A, replicas_needed_bytes, "unsharded_bytes", BYTES, "on one GPU"),
 };
 static const struct knee_field model_inputs[] = {KNEE_USED(A, shape, knee_shape_keys)};
 static const struct knee_field platform_inputs[] = {KNEE_USED(A, platform, knee_platform_keys)};
@@ -489,9 +489,9 @@ const struct knee_field knee_alike_fields[KNEE_ALIKE_FIELDS] = {
 LIST_OF(alike_row, A, alike, alike_count)
 
 const struct knee_field knee_plan_fields[KNEE_PLAN_FIELDS] = {
-    KNEE_FIELD(A, baseline_gpus, "baseline_gpus", NULL, COUNT, DATA, "what efficiency is against"),
-    KNEE_FIELD(A, baseline_tokens_per_s, "baseline_tokens_per_s", NULL, LARGE, DATA, "of it"),
-    KNEE_FIELD(A, smallest_gpus, "smallest_gpus", NULL, COUNT, DATA, "fewest GPUs it fits on"),
+    KEY(A, baseline_gpus, "baseline_gpus", COUNT, "what efficiency is against"),
+    KEY(A, baseline_tokens_per_s, "baseline_tokens_per_s", LARGE, "of it"),
+    KEY(A, smallest_gpus, "smallest_gpus", COUNT, "fewest GPUs it fits on"),
     KNEE_GROUP("data_parallel_alone", alone_fields, "the same job as knee predict sees it",
                .flat = true),
     KNEE_ARRAY(A, traffic, traffic_count, "collectives", sent_fields, "what the plan sends"),
@@ -540,7 +540,7 @@ static const struct knee_field op_fields[] = {
     KNEE_GET(op_flops, "flops", "FLOPs", LARGE, SCREEN, "of all calls"),
     KNEE_GET(op_bytes, "bytes", "bytes", BYTES, SCREEN, "of all calls"),
     KNEE_FIELD(OP, layer, "layer", "layer", TEXT, FULL, "dense, experts, embedding or head"),
-    KNEE_FIELD(OP, op.weights, "weights", NULL, YES_NO, DATA, "gradient of weights"),
+    KEY(OP, op.weights, "weights", YES_NO, "gradient of weights"),
     KNEE_GET(op_m, "m", "m", COUNT, FULL, "rows"),
     KNEE_GET(op_n, "n", "n", COUNT, FULL, "columns"),
     KNEE_GET(op_k, "k", "k", COUNT, FULL, "inner"),
@@ -556,8 +556,8 @@ const struct knee_answer_type knee_axes_answer = {.schema = "knee.axes/1",
 
 /* --emit: what a framework takes. */
 static const struct knee_field launch_fields[] = {
-    KNEE_FIELD(struct knee_launch_result, framework, "framework", NULL, TEXT, DATA, "its name"),
-    KNEE_FIELD(struct knee_launch_result, launch, "launch", NULL, TEXT, DATA, "what it takes"),
+    KEY(struct knee_launch_result, framework, "framework", TEXT, "its name"),
+    KEY(struct knee_launch_result, launch, "launch", TEXT, "what it takes"),
 };
 const struct knee_answer_type knee_launch_answer = {.schema = "knee.launch/1",
                                                     KNEE_FIELDS(launch_fields)};

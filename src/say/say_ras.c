@@ -47,7 +47,7 @@ static const struct knee_field row_fields[] = {
     KNEE_GET(state, "state", "state", TEXT, SCREEN,
              "dead, unresponsive, missing, error, late, still or empty"),
 };
-#define OF_JOB(member, name, look, words) KNEE_FIELD(ANSWER, member, name, NULL, look, DATA, words)
+#define OF_JOB(member, name, look, words) KEY(ANSWER, member, name, look, words)
 static const struct knee_field answer_fields[] = {
     OF_JOB(answers, "answers", COUNT, "answers of the service"),
     OF_JOB(seconds, "seconds", TIME, "from the first to the last"),
@@ -57,7 +57,7 @@ static const struct knee_field answer_fields[] = {
 };
 static const struct knee_field fields[] = {
     KNEE_SENTENCE,
-    KNEE_FIELD(REPORT, nccl, "nccl", NULL, TEXT, DATA, "release of NCCL"),
+    KEY(REPORT, nccl, "nccl", TEXT, "release of NCCL"),
     KNEE_AMONG_BY(answer_object, answer_fields),
 };
 

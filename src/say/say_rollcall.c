@@ -44,9 +44,9 @@ GETTER(why, struct knee_blamed, bool silent = it->blame == KNEE_BLAME_SILENT;
        knee_value_text(out, silent ? "silent" : "behind"))
 
 static const struct knee_field blamed_fields[] = {
-    KNEE_FIELD(struct knee_blamed, rank, "rank", NULL, COUNT, DATA, "rank"),
-    KNEE_GET(why, "why", NULL, TEXT, DATA, "`silent` or `behind`"),
-    KNEE_FIELD(struct knee_blamed, groups, "groups", NULL, COUNT, DATA, "groups that wait for it"),
+    KEY(struct knee_blamed, rank, "rank", COUNT, "rank"),
+    KEY_BY(why, "why", TEXT, "`silent` or `behind`"),
+    KEY(struct knee_blamed, groups, "groups", COUNT, "groups that wait for it"),
 };
 
 A_TEXT(stuck_group, STUCK, GROUP(it->group).name)
@@ -113,13 +113,12 @@ static const struct knee_field rank_fields[] = {
 A_NUMBER(skipped, struct knee_rollcall, (double)it->skipped)
 A_TEXT(machine, ANSWER, *it->machine ? it->machine : NULL)
 
-#define ONLY(type, member, name, look, words)                                                      \
-    KNEE_FIELD(type, member, name, NULL, look, DATA, words)
+#define ONLY(type, member, name, look, words) KEY(type, member, name, look, words)
 static const struct knee_field roll_fields[] = {
     ONLY(struct knee_rollcall, format, "format", TEXT, "kind of the files"),
     ONLY(struct knee_rollcall, source_count, "files", COUNT, "files read"),
     ONLY(struct knee_rollcall, entry_count, "entries", COUNT, "calls in them"),
-    KNEE_GET(skipped, "skipped", NULL, COUNT, DATA, "entries not readable"),
+    KEY_BY(skipped, "skipped", COUNT, "entries not readable"),
 };
 static const struct knee_field answer_fields[] = {
     ONLY(ANSWER, joined, "joined", COUNT, "collectives timed on all their ranks"),
@@ -128,7 +127,7 @@ static const struct knee_field answer_fields[] = {
     ONLY(ANSWER, p2p, "p2p", COUNT, "sends and receives, only counted"),
     KNEE_NS(ANSWER, wait_ns, "wait_s", NULL, TIME, DATA, "over all ranks"),
     KNEE_NS(ANSWER, transfer_ns, "transfer_s", NULL, TIME, DATA, "over all ranks"),
-    KNEE_GET(machine, "machine", NULL, TEXT, DATA, "cluster of expected times"),
+    KEY_BY(machine, "machine", TEXT, "cluster of expected times"),
     KNEE_ROWS(ANSWER, blamed, blamed_count, "blamed", blamed_fields, "ranks the others wait for"),
     KNEE_ROWS(ANSWER, missing, missing_count, "missing", bare_fields, "ranks without a dump"),
     KNEE_ROWS(ANSWER, stuck, stuck_count, "stuck", stuck_fields, "unfinished collectives"),

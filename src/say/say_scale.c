@@ -127,9 +127,10 @@ static void say_hours(const ACCOUNT *account, struct knee_text *text)
     PUT(text, "{share} of {time}[ in {jobs}] were steps.", kept, all->wall_s,
         account->jobs > 1 ? account->jobs : 0);
     if (worst >= 0.02 * all->wall_s && account->worst == KNEE_TIME_GAP)
-        PUT(text, " Largest loss: a gap of {time}{}{}.", all->gap_s,
-            isnan(all->gap_after) ? "" : " after step ",
-            isnan(all->gap_after) ? "" : SAY_COUNT(all->gap_after));
+        PUT(text,
+            isnan(all->gap_after) ? " Largest loss: a gap of {time}."
+                                  : " Largest loss: a gap of {time} after step {count}.",
+            all->gap_s, all->gap_after);
     else if (worst >= 0.02 * all->wall_s)
         PUT(text, " Largest loss: {}, {time}.", knee_time_part_name(account->worst), worst);
     PUT(text, "[ The last {steps} are not in a checkpoint.]", all->unsaved_steps);

@@ -26,7 +26,7 @@ A_TEXT(timed_by, LOG, knee_train_timing_name(it->timing))
 A_TEXT(other_source, LOG, !isnan(it->other_s) ? knee_train_timing_name(it->other_timing) : NULL)
 A_TEXT(ended, LOG, knee_train_end_name(it->account.ended))
 
-#define COUNTED(field, words) KNEE_FIELD(LOG, counts.field, #field, NULL, COUNT, DATA, words)
+#define COUNTED(field, words) KEY(LOG, counts.field, #field, COUNT, words)
 static const struct knee_field run_fields[] = {
     KNEE_FIELD(struct knee_train_run, from, "from", "from step", COUNT, SCREEN, "first step"),
     KNEE_FIELD(struct knee_train_run, to, "to", "to", COUNT, SCREEN, "last step"),
@@ -34,27 +34,25 @@ static const struct knee_field run_fields[] = {
     KNEE_FIELD(struct knee_train_run, timed, "timed", "timed", COUNT, SCREEN, "rows with a time"),
     KNEE_FIELD(struct knee_train_run, used, "used", "used", YES_NO, SCREEN,
                "in the log's median: the same job as the last long run"),
-    KNEE_FIELD(struct knee_train_run, begin_s, "begin_s", NULL, TIME, DATA,
-               "first stamp, seconds since 1970"),
-    KNEE_FIELD(struct knee_train_run, end_s, "end_s", NULL, TIME, DATA, "last stamp"),
+    KEY(struct knee_train_run, begin_s, "begin_s", TIME, "first stamp, seconds since 1970"),
+    KEY(struct knee_train_run, end_s, "end_s", TIME, "last stamp"),
 };
 static const struct knee_field log_fields[] = {
-    KNEE_FIELD(LOG, format, "format", NULL, TEXT, DATA, "what its lines look like"),
-    KNEE_GET(timed_by, "timed_by", NULL, TEXT, DATA, "where the seconds of a step come from"),
-    KNEE_FIELD(LOG, other_s, "other_step_s", NULL, TIME, DATA,
-               "what a second source in the log says, where it differs by more than 10 %"),
-    KNEE_GET(other_source, "other_timed_by", NULL, TEXT, DATA, "that source"),
-    KNEE_FIELD(LOG, workers_from, "workers_from", NULL, TEXT, DATA, "where the count comes from"),
-    KNEE_FIELD(LOG, data_s, "data_s", NULL, TIME, DATA, "waiting for data, by the log's own timer"),
-    KNEE_FIELD(LOG, comm_s, "comm_s", NULL, TIME, DATA, "exposed exchange, by the log's own timer"),
-    KNEE_FIELD(LOG, outlier_every, "outlier_every", NULL, NUMBER, DATA, "steps between outliers"),
-    KNEE_FIELD(LOG, outlier_s, "outlier_s", NULL, TIME, DATA,
-               "what an outlier costs beyond the median"),
-    KNEE_FIELD(LOG, tflops, "tflops", NULL, NUMBER, DATA, "per GPU, as printed"),
+    KEY(LOG, format, "format", TEXT, "what its lines look like"),
+    KEY_BY(timed_by, "timed_by", TEXT, "where the seconds of a step come from"),
+    KEY(LOG, other_s, "other_step_s", TIME,
+        "what a second source in the log says, where it differs by more than 10 %"),
+    KEY_BY(other_source, "other_timed_by", TEXT, "that source"),
+    KEY(LOG, workers_from, "workers_from", TEXT, "where the count comes from"),
+    KEY(LOG, data_s, "data_s", TIME, "waiting for data, by the log's own timer"),
+    KEY(LOG, comm_s, "comm_s", TIME, "exposed exchange, by the log's own timer"),
+    KEY(LOG, outlier_every, "outlier_every", NUMBER, "steps between outliers"),
+    KEY(LOG, outlier_s, "outlier_s", TIME, "what an outlier costs beyond the median"),
+    KEY(LOG, tflops, "tflops", NUMBER, "per GPU, as printed"),
     COUNTED(lines, "lines of the log"),
     COUNTED(used, "lines that gave a row"),
     COUNTED(facts, "lines about the job"),
-    KNEE_FIELD(LOG, timed, "timed", NULL, COUNT, DATA, "rows with seconds"),
+    KEY(LOG, timed, "timed", COUNT, "rows with seconds"),
     COUNTED(warm_up, "first rows that are not like the rest"),
     COUNTED(duplicates, "rows of steps that were there already"),
     COUNTED(other_ranks, "rows of other ranks"),
@@ -64,27 +62,27 @@ static const struct knee_field log_fields[] = {
     COUNTED(cut, "lines that were too long"),
     COUNTED(thinned, "rows left out of a long log"),
     COUNTED(outliers, "rows above 1.5 medians"),
-    KNEE_FIELD(LOG, skipped, "skipped", NULL, COUNT, DATA, "steps that the optimiser skipped"),
-    KNEE_GET(ended, "ended", NULL, TEXT, DATA, "how the log ended, as far as it says"),
-    KNEE_FIELD(LOG, host, "host", NULL, TEXT, DATA, "node that its end names"),
-    KNEE_FIELD(LOG, unpriced, "unpriced", NULL, TEXT, DATA,
-               "an argument that changes the model and is not understood"),
+    KEY(LOG, skipped, "skipped", COUNT, "steps that the optimiser skipped"),
+    KEY_BY(ended, "ended", TEXT, "how the log ended, as far as it says"),
+    KEY(LOG, host, "host", TEXT, "node that its end names"),
+    KEY(LOG, unpriced, "unpriced", TEXT,
+        "an argument that changes the model and is not understood"),
 };
 static const struct knee_field job_fields[] = {
-    KNEE_FIELD(LOG, gpu, "gpu", NULL, TEXT, DATA, "GPU that the log names"),
-    KNEE_FIELD(LOG, model, "model", NULL, TEXT, DATA, "model that it names"),
-    KNEE_FIELD(LOG, workers, "workers", NULL, COUNT, DATA, "GPUs"),
-    KNEE_FIELD(LOG, batch, "global_batch", NULL, COUNT, DATA, "sequences a step"),
-    KNEE_FIELD(LOG, micro_batch, "micro_batch", NULL, COUNT, DATA, "sequences a micro-step"),
-    KNEE_FIELD(LOG, seq, "seq", NULL, COUNT, DATA, "tokens a sequence"),
-    KNEE_FIELD(LOG, params, "params", NULL, COUNT, DATA, "parameters"),
-    KNEE_FIELD(LOG, shape.layers, "layers", NULL, COUNT, DATA, "layers"),
-    KNEE_FIELD(LOG, shape.hidden, "hidden", NULL, COUNT, DATA, "width"),
-    KNEE_FIELD(LOG, shape.heads, "heads", NULL, COUNT, DATA, "heads"),
-    KNEE_FIELD(LOG, plan.tp, "tp", NULL, COUNT, DATA, "tensor parallel"),
-    KNEE_FIELD(LOG, plan.pp, "pp", NULL, COUNT, DATA, "pipeline stages"),
-    KNEE_FIELD(LOG, plan.cp, "cp", NULL, COUNT, DATA, "context parallel"),
-    KNEE_FIELD(LOG, plan.ep, "ep", NULL, COUNT, DATA, "expert parallel"),
+    KEY(LOG, gpu, "gpu", TEXT, "GPU that the log names"),
+    KEY(LOG, model, "model", TEXT, "model that it names"),
+    KEY(LOG, workers, "workers", COUNT, "GPUs"),
+    KEY(LOG, batch, "global_batch", COUNT, "sequences a step"),
+    KEY(LOG, micro_batch, "micro_batch", COUNT, "sequences a micro-step"),
+    KEY(LOG, seq, "seq", COUNT, "tokens a sequence"),
+    KEY(LOG, params, "params", COUNT, "parameters"),
+    KEY(LOG, shape.layers, "layers", COUNT, "layers"),
+    KEY(LOG, shape.hidden, "hidden", COUNT, "width"),
+    KEY(LOG, shape.heads, "heads", COUNT, "heads"),
+    KEY(LOG, plan.tp, "tp", COUNT, "tensor parallel"),
+    KEY(LOG, plan.pp, "pp", COUNT, "pipeline stages"),
+    KEY(LOG, plan.cp, "cp", COUNT, "context parallel"),
+    KEY(LOG, plan.ep, "ep", COUNT, "expert parallel"),
 };
 
 /* ---- Measured counts ---- */
@@ -97,33 +95,29 @@ WHEN(has_runs, ROW, has_log(at) && it->log->run_count > 1)
 ROW_OF(run_of, ROW, it->log &&index < it->log->run_count ? &it->log->runs[index] : NULL)
 
 static const struct knee_field change_fields[] = {
-    KNEE_FIELD(struct knee_scale_change, step, "step", NULL, COUNT, DATA,
-               "first step of the new time"),
-    KNEE_FIELD(struct knee_scale_change, before_s, "before_s", NULL, TIME, DATA, "median before"),
-    KNEE_FIELD(struct knee_scale_change, after_s, "after_s", NULL, TIME, DATA, "median since"),
-    KNEE_FIELD(struct knee_scale_change, stamp_s, "stamp_s", NULL, TIME, DATA,
-               "when, seconds since 1970"),
-    KNEE_FIELD(struct knee_scale_change, restart, "restart", NULL, YES_NO, DATA,
-               "a run began there"),
+    KEY(struct knee_scale_change, step, "step", COUNT, "first step of the new time"),
+    KEY(struct knee_scale_change, before_s, "before_s", TIME, "median before"),
+    KEY(struct knee_scale_change, after_s, "after_s", TIME, "median since"),
+    KEY(struct knee_scale_change, stamp_s, "stamp_s", TIME, "when, seconds since 1970"),
+    KEY(struct knee_scale_change, restart, "restart", YES_NO, "a run began there"),
 };
 static const struct knee_field point_fields[] = {
-    KNEE_FIELD(ROW, workers, "workers", NULL, COUNT, DATA, "GPUs; null: the log does not say"),
-    KNEE_FIELD(ROW, step_s, "step_s", NULL, TIME, DATA, "median step"),
-    KNEE_FIELD(ROW, p95_s, "p95_s", NULL, TIME, DATA, "95 % of the steps are below"),
-    KNEE_FIELD(ROW, batch, "batch", NULL, COUNT, DATA, "sequences a step"),
-    KNEE_FIELD(ROW, tokens_per_s, "tokens_per_s", NULL, NUMBER, DATA, "of all GPUs"),
-    KNEE_FIELD(ROW, efficiency, "efficiency", NULL, NUMBER, DATA, "against the smallest count"),
-    KNEE_FIELD(ROW, speed_up, "speed_up", NULL, NUMBER, DATA, "against the smallest count"),
-    KNEE_FIELD(ROW, ratio, "R", NULL, NUMBER, DATA, "exposed communication / compute, of a trace"),
-    KNEE_FIELD(ROW, gamma, "gamma", NULL, NUMBER, DATA, "communication / compute, of a trace"),
-    KNEE_FIELD(ROW, model.step_s, "predicted_step_s", NULL, TIME, DATA,
-               "what the model of knee plan says"),
-    KNEE_FIELD(ROW, model.low_s, "low_s", NULL, TIME, DATA, "its interval"),
-    KNEE_FIELD(ROW, model.high_s, "high_s", NULL, TIME, DATA, "its interval"),
-    KNEE_FIELD(ROW, model.mfu_full, "mfu_full", NULL, NUMBER, DATA, "full attention counted"),
-    KNEE_FIELD(ROW, model.mfu_causal, "mfu_causal", NULL, NUMBER, DATA, "causal attention counted"),
-    KNEE_FIELD(ROW, model.missing, "missing", NULL, TEXT, DATA, "what the model still needs"),
-    KNEE_FIELD(ROW, source, "source", NULL, TEXT, DATA, "file"),
+    KEY(ROW, workers, "workers", COUNT, "GPUs; null: the log does not say"),
+    KEY(ROW, step_s, "step_s", TIME, "median step"),
+    KEY(ROW, p95_s, "p95_s", TIME, "95 % of the steps are below"),
+    KEY(ROW, batch, "batch", COUNT, "sequences a step"),
+    KEY(ROW, tokens_per_s, "tokens_per_s", NUMBER, "of all GPUs"),
+    KEY(ROW, efficiency, "efficiency", NUMBER, "against the smallest count"),
+    KEY(ROW, speed_up, "speed_up", NUMBER, "against the smallest count"),
+    KEY(ROW, ratio, "R", NUMBER, "exposed communication / compute, of a trace"),
+    KEY(ROW, gamma, "gamma", NUMBER, "communication / compute, of a trace"),
+    KEY(ROW, model.step_s, "predicted_step_s", TIME, "what the model of knee plan says"),
+    KEY(ROW, model.low_s, "low_s", TIME, "its interval"),
+    KEY(ROW, model.high_s, "high_s", TIME, "its interval"),
+    KEY(ROW, model.mfu_full, "mfu_full", NUMBER, "full attention counted"),
+    KEY(ROW, model.mfu_causal, "mfu_causal", NUMBER, "causal attention counted"),
+    KEY(ROW, model.missing, "missing", TEXT, "what the model still needs"),
+    KEY(ROW, source, "source", TEXT, "file"),
     KNEE_OBJECT(log_of, "log", log_fields, "what was read of a log", .when = has_log, .flat = true),
     KNEE_OBJECT(log_of, "job", job_fields, "what the log says about its job", .when = has_log,
                 .flat = true),
@@ -199,7 +193,7 @@ A_TEXT(curve_source, ASK,
                         : "forecast")
 
 static const struct knee_field curve_fields[] = {
-    KNEE_GET(curve_kind, "kind", NULL, TEXT, DATA, "measured or forecast"),
+    KEY_BY(curve_kind, "kind", TEXT, "measured or forecast"),
     KNEE_GET(curve_workers, "workers", "GPUs", COUNT, SCREEN, "GPUs"),
     KNEE_GET(curve_step, "step_s", "step", TIME, SCREEN, "median step", .interval = true),
     KNEE_GET(curve_p95, "p95_s", "p95", TIME, FULL, "95 % are below"),
@@ -216,26 +210,24 @@ static const struct knee_field curve_fields[] = {
 /* ---- Forecasts ---- */
 
 static const struct knee_field ask_fields[] = {
-    KNEE_FIELD(ASK, at.workers, "workers", NULL, COUNT, DATA, "GPUs asked for"),
-    KNEE_FIELD(ASK, at.step_s, "step_s", NULL, TIME, DATA,
-               "forecast; `low_s`, `high_s` are its interval", .interval = true,
-               .interval_offset = offsetof(ASK, at.low_s)),
+    KEY(ASK, at.workers, "workers", COUNT, "GPUs asked for"),
+    KEY(ASK, at.step_s, "step_s", TIME, "forecast; `low_s`, `high_s` are its interval",
+        .interval = true, .interval_offset = offsetof(ASK, at.low_s)),
     KNEE_BETWEEN(ASK, efficiency, efficiency_sure, "efficiency", NULL, NUMBER, DATA,
                  "against the smallest count measured"),
-    KNEE_FIELD(ASK, speed_up, "speed_up", NULL, NUMBER, DATA,
-               "against the smallest count measured"),
-    KNEE_FIELD(ASK, at.amdahl_s, "amdahl_s", NULL, TIME, DATA, "what Amdahl's law says"),
-    KNEE_FIELD(ASK, at.usl_s, "usl_s", NULL, TIME, DATA, "what the universal scalability law says"),
-    KNEE_FIELD(ASK, at.unhidden_s, "unhidden_s", NULL, TIME, DATA,
-               "communication that hid at the counts measured and no longer does"),
+    KEY(ASK, speed_up, "speed_up", NUMBER, "against the smallest count measured"),
+    KEY(ASK, at.amdahl_s, "amdahl_s", TIME, "what Amdahl's law says"),
+    KEY(ASK, at.usl_s, "usl_s", TIME, "what the universal scalability law says"),
+    KEY(ASK, at.unhidden_s, "unhidden_s", TIME,
+        "communication that hid at the counts measured and no longer does"),
     KNEE_BETWEEN(ASK, time_s, time_sure, "time_s", "time", TIME, FULL, "for the tokens asked for"),
     KNEE_BETWEEN(ASK, cost, cost_sure, "cost", "cost", DOLLARS, FULL, "for the tokens asked for"),
-    KNEE_FIELD(ASK, refused, "refused", NULL, TEXT, DATA, "why there is none"),
+    KEY(ASK, refused, "refused", TEXT, "why there is none"),
 };
 
 /* ---- The fit ---- */
 
-#define TERM(t, name) KNEE_FIELD(struct knee_scale_fit, term_s[t], name, NULL, TIME, DATA, "")
+#define TERM(t, name) KEY(struct knee_scale_fit, term_s[t], name, TIME, "")
 static const struct knee_field term_keys[] = {
     TERM(KNEE_SCALE_COMPUTE, "compute"),
     TERM(KNEE_SCALE_FIXED, "fixed per step"),
@@ -249,18 +241,13 @@ static const struct knee_field term_keys[] = {
 A_TEXT(scaling, struct knee_scale_fit, knee_scale_kind_name(it->kind))
 
 static const struct knee_field fit_fields[] = {
-    KNEE_GET(scaling, "scaling", NULL, TEXT, DATA,
-             "strong: one batch; weak: it grows with the GPUs"),
-    KNEE_FIELD(struct knee_scale_fit, kind_assumed, "scaling_assumed", NULL, YES_NO, DATA,
-               "batches are not known"),
-    KNEE_FIELD(struct knee_scale_fit, kind_by_work, "scaling_told_by_compute", NULL, YES_NO, DATA,
-               "from the compute in traces"),
-    KNEE_FIELD(struct knee_scale_fit, noise, "noise", NULL, NUMBER, DATA,
-               "spread of repeated runs, a share"),
-    KNEE_FIELD(struct knee_scale_fit, misfit, "misfit", NULL, NUMBER, DATA,
-               "root mean square, a share"),
-    KNEE_FIELD(struct knee_scale_fit, strange, "strange", NULL, YES_NO, DATA,
-               "the terms do not describe it"),
+    KEY_BY(scaling, "scaling", TEXT, "strong: one batch; weak: it grows with the GPUs"),
+    KEY(struct knee_scale_fit, kind_assumed, "scaling_assumed", YES_NO, "batches are not known"),
+    KEY(struct knee_scale_fit, kind_by_work, "scaling_told_by_compute", YES_NO,
+        "from the compute in traces"),
+    KEY(struct knee_scale_fit, noise, "noise", NUMBER, "spread of repeated runs, a share"),
+    KEY(struct knee_scale_fit, misfit, "misfit", NUMBER, "root mean square, a share"),
+    KEY(struct knee_scale_fit, strange, "strange", YES_NO, "the terms do not describe it"),
     KNEE_GROUP("terms_s", term_keys, "seconds of the step at the largest count", .flat = true),
 };
 
@@ -298,8 +285,8 @@ A_TEXT(suspect_because, struct knee_scale_suspect,
 static const struct knee_field suspect_fields[] = {
     KNEE_GET(suspect_name, "suspect", "suspect", TEXT, SCREEN, ""),
     KNEE_GET(suspect_standing, "standing", "is", TEXT, SCREEN, "confirmed, excluded or open"),
-    KNEE_FIELD(struct knee_scale_suspect, rule, "rule", NULL, TEXT, DATA, "that decided"),
-    KNEE_FIELD(struct knee_scale_suspect, measure, "measure", NULL, TEXT, DATA, "what would tell"),
+    KEY(struct knee_scale_suspect, rule, "rule", TEXT, "that decided"),
+    KEY(struct knee_scale_suspect, measure, "measure", TEXT, "what would tell"),
     KNEE_GET(suspect_because, "because", "because, or what would tell", TEXT, SCREEN, ""),
 };
 
@@ -348,30 +335,23 @@ static const struct knee_field part_fields[] = {
 A_NUMBER(goodput, ACCOUNT, it->all.part_s[KNEE_TIME_STEPS] / it->all.wall_s)
 
 static const struct knee_field account_fields[] = {
-    KNEE_FIELD(ACCOUNT, all.wall_s, "wall_s", NULL, TIME, DATA,
-               "from the first time stamp to the last"),
-    KNEE_GET(goodput, "goodput", NULL, NUMBER, DATA, "steps kept / wall time"),
+    KEY(ACCOUNT, all.wall_s, "wall_s", TIME, "from the first time stamp to the last"),
+    KEY_BY(goodput, "goodput", NUMBER, "steps kept / wall time"),
     KNEE_ROWS_BY(part_row, "parts", part_fields, "sum to the wall time"),
-    KNEE_FIELD(ACCOUNT, logs, "logs", NULL, COUNT, DATA, "logs with time stamps"),
-    KNEE_FIELD(ACCOUNT, jobs, "jobs", NULL, COUNT, DATA,
-               "that they are of: logs that do not go on from one another"),
-    KNEE_FIELD(ACCOUNT, all.starts, "starts", NULL, COUNT, DATA, "times that the steps began"),
-    KNEE_FIELD(ACCOUNT, all.saves, "checkpoints", NULL, COUNT, DATA, "that were begun"),
-    KNEE_FIELD(ACCOUNT, all.lost_steps, "lost_steps", NULL, COUNT, DATA,
-               "done again after a restart"),
-    KNEE_FIELD(ACCOUNT, all.unsaved_steps, "unsaved_steps", NULL, COUNT, DATA,
-               "after the last checkpoint of a job that did not finish"),
-    KNEE_FIELD(ACCOUNT, all.gap_s, "longest_gap_s", NULL, TIME, DATA, "the longest gap"),
-    KNEE_FIELD(ACCOUNT, all.gap_after, "gap_after_step", NULL, COUNT, DATA, "step before it"),
-    KNEE_FIELD(ACCOUNT, stops, "stops", NULL, COUNT, DATA,
-               "hangs, cancellations, restarts inside a log"),
-    KNEE_FIELD(ACCOUNT, stop_every_s, "stop_every_s", NULL, TIME, DATA,
-               "wall time between two stops (MTBF)"),
-    KNEE_FIELD(ACCOUNT, restart_s, "restart_s", NULL, TIME, DATA,
-               "start-up and first step of one start"),
-    KNEE_FIELD(ACCOUNT, checkpoint_s, "checkpoint_s", NULL, TIME, DATA, "one checkpoint"),
-    KNEE_FIELD(ACCOUNT, checkpoint_every_s, "checkpoint_every_s", NULL, TIME, DATA,
-               "steps between two"),
+    KEY(ACCOUNT, logs, "logs", COUNT, "logs with time stamps"),
+    KEY(ACCOUNT, jobs, "jobs", COUNT, "that they are of: logs that do not go on from one another"),
+    KEY(ACCOUNT, all.starts, "starts", COUNT, "times that the steps began"),
+    KEY(ACCOUNT, all.saves, "checkpoints", COUNT, "that were begun"),
+    KEY(ACCOUNT, all.lost_steps, "lost_steps", COUNT, "done again after a restart"),
+    KEY(ACCOUNT, all.unsaved_steps, "unsaved_steps", COUNT,
+        "after the last checkpoint of a job that did not finish"),
+    KEY(ACCOUNT, all.gap_s, "longest_gap_s", TIME, "the longest gap"),
+    KEY(ACCOUNT, all.gap_after, "gap_after_step", COUNT, "step before it"),
+    KEY(ACCOUNT, stops, "stops", COUNT, "hangs, cancellations, restarts inside a log"),
+    KEY(ACCOUNT, stop_every_s, "stop_every_s", TIME, "wall time between two stops (MTBF)"),
+    KEY(ACCOUNT, restart_s, "restart_s", TIME, "start-up and first step of one start"),
+    KEY(ACCOUNT, checkpoint_s, "checkpoint_s", TIME, "one checkpoint"),
+    KEY(ACCOUNT, checkpoint_every_s, "checkpoint_every_s", TIME, "steps between two"),
 };
 
 /* ---- Jobs of a scheduler ---- */
@@ -393,15 +373,14 @@ static const struct knee_field host_fields[] = {
 };
 
 static const struct knee_field sched_fields[] = {
-    KNEE_FIELD(SCHED, jobs, "jobs", NULL, COUNT, DATA, "that ran"),
-    KNEE_FIELD(SCHED, failed, "failed", NULL, COUNT, DATA, "FAILED, NODE_FAIL, OUT_OF_MEMORY"),
-    KNEE_GET(node_hours, "node_hours", NULL, NUMBER, DATA, ""),
-    KNEE_GET(gpu_hours, "gpu_hours", NULL, NUMBER, DATA, ""),
-    KNEE_GET(lost_share, "failed_share", NULL, SHARE, DATA,
-             "of the node-hours: in jobs that failed"),
-    KNEE_FIELD(SCHED, host_count, "hosts", NULL, COUNT, DATA, "different ones"),
-    KNEE_FIELD(SCHED, suspects, "suspects", NULL, COUNT, DATA,
-               "hosts with more failures or slow jobs than chance allows"),
+    KEY(SCHED, jobs, "jobs", COUNT, "that ran"),
+    KEY(SCHED, failed, "failed", COUNT, "FAILED, NODE_FAIL, OUT_OF_MEMORY"),
+    KEY_BY(node_hours, "node_hours", NUMBER, ""),
+    KEY_BY(gpu_hours, "gpu_hours", NUMBER, ""),
+    KEY_BY(lost_share, "failed_share", SHARE, "of the node-hours: in jobs that failed"),
+    KEY(SCHED, host_count, "hosts", COUNT, "different ones"),
+    KEY(SCHED, suspects, "suspects", COUNT,
+        "hosts with more failures or slow jobs than chance allows"),
     KNEE_ARRAY(SCHED, host, listed, "by_host", host_fields, "least likely by chance first"),
 };
 
@@ -415,20 +394,19 @@ A_NUMBER(need_hidden_gbps, NETWORK, it->need_hidden * 8e-9)
 A_NUMBER(need_exposed_gbps, NETWORK, it->need_exposed * 8e-9)
 
 static const struct knee_field network_fields[] = {
-    KNEE_GET(network_cause, "cause", NULL, TEXT, DATA, "network, not the network, fine or unknown"),
-    KNEE_FIELD(NETWORK, one_workers, "one_workers", NULL, COUNT, DATA, "GPUs within a node"),
-    KNEE_FIELD(NETWORK, two_workers, "two_workers", NULL, COUNT, DATA, "GPUs over several nodes"),
-    KNEE_FIELD(NETWORK, nodes, "nodes", NULL, COUNT, DATA, "nodes of the larger run"),
-    KNEE_FIELD(NETWORK, efficiency, "efficiency", NULL, NUMBER, DATA,
-               "of the larger run against the smaller"),
-    KNEE_FIELD(NETWORK, params, "params", NULL, COUNT, DATA, "parameters"),
-    KNEE_FIELD(NETWORK, bytes, "bytes", NULL, NUMBER, DATA, "over each node's link in a step"),
-    KNEE_FIELD(NETWORK, added_s, "added_s", NULL, TIME, DATA, "what the step got longer"),
-    KNEE_GET(have_gbps, "have_gbps", NULL, NUMBER, DATA, "Gb/s that the link gave in that time"),
-    KNEE_GET(need_hidden_gbps, "need_hidden_gbps", NULL, NUMBER, DATA,
-             "Gb/s for 90 % efficiency where all of it hides behind compute"),
-    KNEE_GET(need_exposed_gbps, "need_exposed_gbps", NULL, NUMBER, DATA, "where none of it hides"),
-    KNEE_FIELD(NETWORK, missing, "missing", NULL, TEXT, DATA, "what is still needed"),
+    KEY_BY(network_cause, "cause", TEXT, "network, not the network, fine or unknown"),
+    KEY(NETWORK, one_workers, "one_workers", COUNT, "GPUs within a node"),
+    KEY(NETWORK, two_workers, "two_workers", COUNT, "GPUs over several nodes"),
+    KEY(NETWORK, nodes, "nodes", COUNT, "nodes of the larger run"),
+    KEY(NETWORK, efficiency, "efficiency", NUMBER, "of the larger run against the smaller"),
+    KEY(NETWORK, params, "params", COUNT, "parameters"),
+    KEY(NETWORK, bytes, "bytes", NUMBER, "over each node's link in a step"),
+    KEY(NETWORK, added_s, "added_s", TIME, "what the step got longer"),
+    KEY_BY(have_gbps, "have_gbps", NUMBER, "Gb/s that the link gave in that time"),
+    KEY_BY(need_hidden_gbps, "need_hidden_gbps", NUMBER,
+           "Gb/s for 90 % efficiency where all of it hides behind compute"),
+    KEY_BY(need_exposed_gbps, "need_exposed_gbps", NUMBER, "where none of it hides"),
+    KEY(NETWORK, missing, "missing", TEXT, "what is still needed"),
 };
 
 /* ---- The rest of the tree ---- */
@@ -444,21 +422,16 @@ static void advice(const struct knee_at *at, struct knee_value *out)
 A_TEXT(wall, ANSWER, knee_wall_name(it->wall))
 
 static const struct knee_field verdict_fields[] = {
-    KNEE_GET(advice, "advice", NULL, TEXT, DATA, "what to do"),
-    KNEE_GET(wall, "wall", NULL, TEXT, DATA, "which comes first: systems, statistical, none"),
-    KNEE_FIELD(ANSWER, advice_workers, "workers", NULL, COUNT, DATA,
-               "the count that the advice compares with"),
-    KNEE_FIELD(ANSWER, advice_share, "share", NULL, NUMBER, DATA,
-               "of the speed-up that is there already"),
+    KEY_BY(advice, "advice", TEXT, "what to do"),
+    KEY_BY(wall, "wall", TEXT, "which comes first: systems, statistical, none"),
+    KEY(ANSWER, advice_workers, "workers", COUNT, "the count that the advice compares with"),
+    KEY(ANSWER, advice_share, "share", NUMBER, "of the speed-up that is there already"),
 };
 static const struct knee_field knee_fields[] = {
-    KNEE_FIELD(ANSWER, measured_knee, "measured_workers", NULL, COUNT, DATA,
-               "last count worth paying for"),
-    KNEE_FIELD(ANSWER, predicted_knee, "predicted_workers", NULL, COUNT, DATA, "by the fit"),
-    KNEE_FIELD(ANSWER, searched_workers, "searched_workers", NULL, COUNT, DATA,
-               "how far the fit was asked"),
-    KNEE_FIELD(ANSWER, question.tolerance, "tolerance", NULL, NUMBER, DATA,
-               "efficiency that is enough"),
+    KEY(ANSWER, measured_knee, "measured_workers", COUNT, "last count worth paying for"),
+    KEY(ANSWER, predicted_knee, "predicted_workers", COUNT, "by the fit"),
+    KEY(ANSWER, searched_workers, "searched_workers", COUNT, "how far the fit was asked"),
+    KEY(ANSWER, question.tolerance, "tolerance", NUMBER, "efficiency that is enough"),
 };
 
 A_NUMBER(batch_critical, struct knee_batch_fit, it->runs ? it->critical : (double)NAN)
@@ -468,15 +441,15 @@ LIST_OF(loss_row, struct knee_batch_fit, at_loss, losses)
 A_NUMBER(loss_critical, void, UP(struct knee_batch_fit)->critical_at[at->index])
 
 static const struct knee_field loss_fields[] = {
-    KNEE_GET(term_seconds, "loss", NULL, NUMBER, DATA, "loss that all runs reach"),
-    KNEE_GET(loss_critical, "critical", NULL, NUMBER, DATA, "critical batch for it"),
+    KEY_BY(term_seconds, "loss", NUMBER, "loss that all runs reach"),
+    KEY_BY(loss_critical, "critical", NUMBER, "critical batch for it"),
 };
 static const struct knee_field batch_fields[] = {
-    KNEE_GET(batch_critical, "critical", NULL, NUMBER, DATA, "critical batch"),
-    KNEE_GET(batch_low, "low", NULL, NUMBER, DATA, "its spread over the losses"),
-    KNEE_GET(batch_high, "high", NULL, NUMBER, DATA, "its spread over the losses"),
-    KNEE_FIELD(struct knee_batch_fit, behind, "behind", NULL, YES_NO, DATA,
-               "the large batch's loss is behind at equal samples"),
+    KEY_BY(batch_critical, "critical", NUMBER, "critical batch"),
+    KEY_BY(batch_low, "low", NUMBER, "its spread over the losses"),
+    KEY_BY(batch_high, "high", NUMBER, "its spread over the losses"),
+    KEY(struct knee_batch_fit, behind, "behind", YES_NO,
+        "the large batch's loss is behind at equal samples"),
     KNEE_ROWS_BY(loss_row, "by_loss", loss_fields, "one row per loss"),
 };
 
@@ -515,8 +488,7 @@ static const void *alike_row(const struct knee_at *at, size_t index)
 const struct knee_field knee_scale_fields[] = {
     KNEE_SENTENCE,
     KNEE_GROUP("verdict", verdict_fields, "what to do", .flat = true),
-    KNEE_FIELD(ANSWER, base_workers, "base_workers", NULL, COUNT, DATA,
-               "the smallest count measured"),
+    KEY(ANSWER, base_workers, "base_workers", COUNT, "the smallest count measured"),
     KNEE_ROWS_BY(point_row, "points", point_fields, "what was measured", .tall = true),
     KNEE_GROUP("knee", knee_fields, "the last count worth paying for", .flat = true),
     KNEE_INSIDE(ANSWER, batch, "batch", batch_fields, "the statistical wall", .flat = true),

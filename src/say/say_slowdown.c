@@ -62,14 +62,14 @@ static const struct knee_field part_fields[] = {
     KNEE_GET(part_value, "slowdown", "slowdown", TIMES, SCREEN, "step / even step"),
 };
 static const struct knee_field even_fields[] = {
-    KNEE_GET(get_even, "name", NULL, TEXT, DATA, "the change"),
-    KNEE_FIELD(SLOW, even_step_s, "step_s", NULL, TIME, DATA, "", .interval = true,
-               .interval_offset = offsetof(SLOW, low_s)),
-    KNEE_GET(get_gain, "gain", NULL, CHANGE, DATA, "of throughput"),
-    KNEE_GET(get_false, "training_changes", NULL, YES_NO, DATA, ""),
+    KEY_BY(get_even, "name", TEXT, "the change"),
+    KEY(SLOW, even_step_s, "step_s", TIME, "", .interval = true,
+        .interval_offset = offsetof(SLOW, low_s)),
+    KEY_BY(get_gain, "gain", CHANGE, "of throughput"),
+    KEY_BY(get_false, "training_changes", YES_NO, ""),
 };
 ROW_OF(even_row, void, index == 0 ? at->row : NULL)
-#define BY(kind, name) KNEE_FIELD(SLOW, by_kind[kind], name, NULL, TIMES, DATA, "null: none logged")
+#define BY(kind, name) KEY(SLOW, by_kind[kind], name, TIMES, "null: none logged")
 static const struct knee_field kind_fields[] = {
     BY(KNEE_LOGGED_FORWARD, "forward-compute"),
     BY(KNEE_LOGGED_BACKWARD, "backward-compute"),
@@ -87,16 +87,16 @@ static const struct knee_field kind_fields[] = {
     BY(KNEE_LOGGED_COLLECT, "gc"),
 };
 
-#define OF(member, name, kind, words) KNEE_FIELD(SLOW, member, name, NULL, kind, DATA, words)
+#define OF(member, name, kind, words) KEY(SLOW, member, name, kind, words)
 static const struct knee_field fields[] = {
     KNEE_SENTENCE,
     OF(measured_step_s, "measured_step_s", TIME, "as recorded"),
     OF(plain_step_s, "replayed_step_s", TIME, "without launch delays"),
-    KNEE_FIELD(SLOW, even_step_s, "step_s", NULL, TIME, DATA, "all parts even", .interval = true,
-               .interval_offset = offsetof(SLOW, low_s)),
+    KEY(SLOW, even_step_s, "step_s", TIME, "all parts even", .interval = true,
+        .interval_offset = offsetof(SLOW, low_s)),
     OF(slowdown, "slowdown", TIMES, "replayed / even"),
-    KNEE_GET(get_cause, "cause", NULL, TEXT, DATA, "what makes it uneven"),
-    KNEE_FIELD(SLOW, stage, "stage", NULL, COUNT, DATA, "that has more to do", .when = is_stage),
+    KEY_BY(get_cause, "cause", TEXT, "what makes it uneven"),
+    KEY(SLOW, stage, "stage", COUNT, "that has more to do", .when = is_stage),
     OF(variation, "variation", SHARE, "of micro-batches of a stage"),
     OF(likeness, "likeness", NUMBER, "of forward to backward in that"),
     OF(worst_workers, "worst_workers", TIMES, "slowdown by the slowest 3% of ranks"),

@@ -38,8 +38,8 @@ static const struct knee_field axis_fields[] = {
     KNEE_FIELD(AXIS, calls, "calls", "calls", COUNT, FULL, "per step and GPU"),
     KNEE_FIELD(AXIS, window_s, "window_s", "can hide behind", TIME, FULL, "compute per step"),
     KNEE_FIELD(AXIS, tax, "tax", "exposed / compute", SHARE, FULL, "the tax"),
-    KNEE_GET(step_share, "step_share", NULL, SHARE, DATA, "exposed / step"),
-    KNEE_GET(binds, "binds", NULL, YES_NO, DATA, "it costs most"),
+    KEY_BY(step_share, "step_share", SHARE, "exposed / step"),
+    KEY_BY(binds, "binds", YES_NO, "it costs most"),
     KNEE_GET(mark, "mark", "", TEXT, SCREEN, "the axis that costs most"),
 };
 ROW_OF(axis_row, TAX, index < KNEE_AXES ? &it->axes[index] : NULL)
@@ -51,7 +51,7 @@ A_TEXT(binding, TAX,
 static const struct knee_field verdict_fields[] = {
     KNEE_SENTENCE,
     KNEE_DO_WHY_BUYS,
-    KNEE_GET(binding, "binding", NULL, TEXT, DATA, "the axis that costs most, bubble or none"),
+    KEY_BY(binding, "binding", TEXT, "the axis that costs most, bubble or none"),
 };
 static const struct knee_field threshold_fields[] = {
     KNEE_FIELD(TAX, local_tokens_min, "local_tokens_min", "tokens per GPU that hide the gathers",
@@ -69,16 +69,16 @@ static const struct knee_field fields[] = {
     KNEE_GROUP("verdict", verdict_fields, "what to change"),
     KNEE_ROWS_BY(axis_row, "axes", axis_fields, "one row per axis"),
     KNEE_GROUP("thresholds", threshold_fields, "rules of thumb for this machine"),
-    KNEE_FIELD(TAX, params, "params", NULL, LARGE, DATA, "parameters"),
-    KNEE_FIELD(TAX, params_per_gpu, "params_per_gpu", NULL, LARGE, DATA, "on one GPU"),
-    KNEE_FIELD(TAX, gpus, "gpus", NULL, COUNT, DATA, "product of the degrees"),
-    KNEE_FIELD(TAX, compute_s, "compute_s", NULL, TIME, DATA, "per step and GPU"),
-    KNEE_FIELD(TAX, bubble, "bubble", NULL, SHARE, DATA, "(pp-1)/(micro-batches+pp-1)"),
+    KEY(TAX, params, "params", LARGE, "parameters"),
+    KEY(TAX, params_per_gpu, "params_per_gpu", LARGE, "on one GPU"),
+    KEY(TAX, gpus, "gpus", COUNT, "product of the degrees"),
+    KEY(TAX, compute_s, "compute_s", TIME, "per step and GPU"),
+    KEY(TAX, bubble, "bubble", SHARE, "(pp-1)/(micro-batches+pp-1)"),
     KNEE_BETWEEN(TAX, step_s, step_sure, "step_s", NULL, TIME, DATA, "one step"),
-    KNEE_FIELD(TAX, mfu, "mfu", NULL, SHARE, DATA, "model FLOPs utilisation"),
+    KEY(TAX, mfu, "mfu", SHARE, "model FLOPs utilisation"),
     KNEE_INSIDE(TAX, memory, "memory", knee_memory_fields, "of one GPU",
                 .heading = KNEE_SHOWN("memory of one GPU"), .when = memory_known, .flat = true),
-    KNEE_GET(tax_fits, "fits", NULL, YES_NO, DATA, "into the GPU's memory", .when = memory_known),
+    KEY_BY(tax_fits, "fits", YES_NO, "into the GPU's memory", .when = memory_known),
     KNEE_USED(TAX, job, knee_tax_keys),
 };
 static const struct knee_view views[] = {

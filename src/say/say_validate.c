@@ -76,7 +76,7 @@ static const struct knee_field room_fields[] = {
     M(ran, "ran", "rows"), M(fits, "fits", "share that may fit"),
     M(measured, "measured", "rows with memory"),
     M(beyond, "beyond_5", "share more than 5% above the prediction")};
-#define S(member, key, kind, words) KNEE_FIELD(V, member, key, NULL, kind, DATA, words)
+#define S(member, key, kind, words) KEY(V, member, key, kind, words)
 #define GROUP(member, key, words, ...)                                                             \
     KNEE_INSIDE(V, member, key, error_fields, words, .flat = true, __VA_ARGS__)
 A_NUMBER(rows_in_file, V, (double)it->runs->count)
@@ -89,7 +89,7 @@ static const struct knee_field totals[] = {
     S(all.within_10, "within_10", SHARE, "share of the rows"),
     S(curve_mape, "curve_mape", SHARE, "of efficiency from one anchor"),
     S(curve_rows, "curve_rows", COUNT, "points of curves"),
-    KNEE_GET(rows_in_file, "rows_in_file", NULL, COUNT, DATA, "in all"),
+    KEY_BY(rows_in_file, "rows_in_file", COUNT, "in all"),
     S(skipped, "skipped", COUNT, "rows that cannot be expressed"),
     S(full, "fully_configured", COUNT, "rows, as the file says"),
     S(skipped_full, "fully_configured_skipped", COUNT, "of those"),
@@ -129,10 +129,9 @@ static const struct knee_field band_fields[] = {
     B(low, "low", NUMBER, "factor on the prediction"),
     B(high, "high", NUMBER, "factor on the prediction"),
     B(covered, "inside", SHARE, "share of the rows"),
-    KNEE_GET(left_sources, "sources_left_out", NULL, COUNT, DATA, "sources", .when = has_left_out),
-    KNEE_GET(left_low, "low_left_out", NULL, NUMBER, DATA, "of sources left out",
-             .when = has_left_out),
-    KNEE_GET(left_high, "high_left_out", NULL, NUMBER, DATA, "likewise", .when = has_left_out),
+    KEY_BY(left_sources, "sources_left_out", COUNT, "sources", .when = has_left_out),
+    KEY_BY(left_low, "low_left_out", NUMBER, "of sources left out", .when = has_left_out),
+    KEY_BY(left_high, "high_left_out", NUMBER, "likewise", .when = has_left_out),
     KNEE_GET(left_covered, "covered_left_out", "inside, left out", SHARE, FULL, "likewise",
              .when = has_left_out),
 };
@@ -205,8 +204,8 @@ static const struct knee_field result_fields[] = {
 };
 static const struct knee_field run_fields[] = {
     KNEE_FIELD(RUN, id, "id", "run", TEXT, FULL, "of the file"),
-    KNEE_FIELD(RUN, source, "source", NULL, TEXT, DATA, "where it was published"),
-    KNEE_FIELD(RUN, gpu, "gpu", NULL, TEXT, DATA, "the GPU"),
+    KEY(RUN, source, "source", TEXT, "where it was published"),
+    KEY(RUN, gpu, "gpu", TEXT, "the GPU"),
     KNEE_FIELD(RUN, plan.gpus, "gpus", "GPUs", COUNT, FULL, "GPUs"),
     KNEE_GET(profile, "profile", "profile", TEXT, FULL, "the software, as knee knows it"),
     KNEE_FIELD(RUN, step_s, "measured_s", "measured", TIME, FULL, "step"),

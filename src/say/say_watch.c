@@ -51,9 +51,8 @@ WHEN(has_straggler, void, straggler_of(at) != NULL)
 A_NUMBER(straggler_rank, void, (double)TOP(REPORT)->account->ranks[straggler_of(at)->rank].rank)
 A_TEXT(straggler_cause, void, knee_label_name(straggler_of(at)->cause))
 
-#define ONLY(function, name, look, words, ...)                                                     \
-    KNEE_GET(function, name, NULL, look, DATA, words, __VA_ARGS__)
-#define LABEL(label, name) KNEE_FIELD(STEP, label_s[label], name, NULL, TIME, DATA, "of the step")
+#define ONLY(function, name, look, words, ...) KEY_BY(function, name, look, words, __VA_ARGS__)
+#define LABEL(label, name)                     KEY(STEP, label_s[label], name, TIME, "of the step")
 static const struct knee_field sampled_fields[] = {
     ONLY(sampled_step, "step", COUNT, "number of the step"),
     ONLY(joined, "joined", YES_NO, "all ranks sampled it and it was read as a trace"),
@@ -63,7 +62,7 @@ static const struct knee_field sampled_fields[] = {
     ONLY(efficiency, "E", SHARE, "E = 1 / (1 + R).", .metric = "knee_efficiency_ratio"),
     ONLY(exposed, "exposed_s", TIME, "Communication that is not hidden, per sampled step.",
          .metric = "knee_exposed_seconds"),
-    KNEE_FIELD(STEP, wall_s, "step_s", NULL, TIME, DATA, "its time"),
+    KEY(STEP, wall_s, "step_s", TIME, "its time"),
     LABEL(KNEE_COMPUTE, "compute_s"),
     LABEL(KNEE_TRANSFER, "transfer_s"),
     LABEL(KNEE_WAIT, "wait_s"),
@@ -103,7 +102,7 @@ static void late_cause(const struct knee_at *at, struct knee_value *out)
 static const struct knee_field late_fields[] = {
     ONLY(late_rank, "rank", COUNT, "the rank that the others wait for"),
     ONLY(late_host, "host", TEXT, "its node"),
-    KNEE_FIELD(WATCH, late_s, "late_s", NULL, TIME, DATA, "what the others wait per step"),
+    KEY(WATCH, late_s, "late_s", TIME, "what the others wait per step"),
     ONLY(late_cause, "cause", TEXT, "hot, power, clock, a label of the step, or unknown"),
 };
 
@@ -112,8 +111,7 @@ A_BOOL(or_before, struct knee_change, knee_watch_gap(WATCHED, it->at))
 WHEN(of_a_rank, void, at->row == &WATCHED->late_change && WATCHED->late_change_rank != SIZE_MAX)
 A_NUMBER(change_rank, void, (double)WATCHED->ranks[WATCHED->late_change_rank].about->rank)
 
-#define CHANGED(member, name, look, words)                                                         \
-    KNEE_FIELD(struct knee_change, member, name, NULL, look, DATA, words)
+#define CHANGED(member, name, look, words) KEY(struct knee_change, member, name, look, words)
 static const struct knee_field change_fields[] = {
     ONLY(since_step, "since_step", COUNT, "first step after the change"),
     ONLY(or_before, "or_before", YES_NO, "steps before it were not read"),
@@ -134,8 +132,7 @@ A_NUMBER(change_step, void,
 ROW_OF(alarm_row, void, index < TOP(REPORT)->alarm_count ? &TOP(REPORT)->states[index] : NULL)
 A_TEXT(alarm_when, void, TOP(REPORT)->alarm_words[at->index])
 
-#define ALARM(member, name, look, words)                                                           \
-    KNEE_FIELD(struct knee_alarm_state, member, name, NULL, look, DATA, words)
+#define ALARM(member, name, look, words) KEY(struct knee_alarm_state, member, name, look, words)
 static const struct knee_field alarm_fields[] = {
     ONLY(alarm_when, "when", TEXT, "the condition"),
     ALARM(goes, "goes", YES_NO, "it holds, and has held for so long"),
@@ -151,8 +148,8 @@ A_NUMBER(partial, REPORT, (double)it->watch->partial)
 
 static const struct knee_field loss_fields[] = {
     ONLY(trace_bytes, "trace_bytes", BYTES, "of sampled steps too large to read here"),
-    KNEE_FIELD(REPORT, earlier, "earlier_folders", NULL, COUNT, DATA, "of earlier starts of ranks"),
-    KNEE_FIELD(REPORT, unusable, "unusable_folders", NULL, COUNT, DATA, "without a usable line"),
+    KEY(REPORT, earlier, "earlier_folders", COUNT, "of earlier starts of ranks"),
+    KEY(REPORT, unusable, "unusable_folders", COUNT, "without a usable line"),
     ONLY(damaged, "damaged_lines", COUNT, "Lines of rings that could not be read.",
          .metric = "knee_damaged_lines"),
     ONLY(no_line, "collectives_without_line", COUNT, "the recorder left them out"),
@@ -212,8 +209,8 @@ static const struct knee_field rank_fields[] = {
                .metric = "knee_rank_power_watts"),
     KNEE_FIELD(RANK, temp_c, "temp_c", "C", COUNT, FULL, "Temperature of its GPU.",
                .metric = "knee_rank_temperature_celsius"),
-    KNEE_FIELD(RANK, joules, "joules", NULL, JOULES, DATA, "energy so far"),
-    KNEE_FIELD(RANK, silent, "silent", NULL, YES_NO, DATA, "writes nothing while others do"),
+    KEY(RANK, joules, "joules", JOULES, "energy so far"),
+    KEY(RANK, silent, "silent", YES_NO, "writes nothing while others do"),
     KNEE_GET(rank_mark, NULL, "", TEXT, SCREEN, "what stands out"),
 };
 
@@ -225,8 +222,7 @@ static const char *const states[] = {
 A_TEXT(state_word, void, states[WATCHED->state])
 A_NUMBER(trend, void, knee_watch_trend(WATCHED))
 
-#define OF_JOB(member, name, look, words, ...)                                                     \
-    KNEE_FIELD(WATCH, member, name, NULL, look, DATA, words, __VA_ARGS__)
+#define OF_JOB(member, name, look, words, ...) KEY(WATCH, member, name, look, words, __VA_ARGS__)
 static const struct knee_field job_fields[] = {
     OF_JOB(step, "step", COUNT, "newest step; -1: no steps were found"),
     OF_JOB(first_step, "first_step", COUNT, "oldest step that was read"),
@@ -271,10 +267,9 @@ static const struct knee_field job_fields[] = {
 };
 static const struct knee_field fields[] = {
     KNEE_SENTENCE,
-    KNEE_FIELD(REPORT, name, "job_dir", NULL, TEXT, DATA, "the folder", .label = true),
+    KEY(REPORT, name, "job_dir", TEXT, "the folder", .label = true),
     ONLY(state_word, "state", TEXT, "`RUNNING`, `STALE` or `HUNG`"),
-    KNEE_FIELD(REPORT, hang, "hang", NULL, TEXT, DATA,
-               "of a job that stands still: what knee hang says"),
+    KEY(REPORT, hang, "hang", TEXT, "of a job that stands still: what knee hang says"),
     KNEE_AMONG(REPORT, watch, job_fields, .pointer = true),
     KNEE_FIELD(REPORT, command_failures, NULL, NULL, COUNT, DATA,
                "Commands of --run that failed or took over 30 s.",

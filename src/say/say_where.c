@@ -29,8 +29,8 @@ static const struct knee_field bucket_fields[] = {
     KNEE_GET(bucket_order, "order", "#", COUNT, SCREEN, "place in the step"),
     KNEE_GET(bucket_name, "name", "collective", TEXT, SCREEN, "operation"),
     KNEE_GET(bucket_bytes, "bytes", "size", BYTES, SCREEN, "message size"),
-    KNEE_FIELD(BUCKET, group, "group", NULL, TEXT, DATA, "communicator"),
-    KNEE_FIELD(BUCKET, calls, "calls", NULL, COUNT, DATA, "calls on all ranks"),
+    KEY(BUCKET, group, "group", TEXT, "communicator"),
+    KEY(BUCKET, calls, "calls", COUNT, "calls on all ranks"),
     KNEE_FIELD(BUCKET, start_s, "start_s", "starts at", TIME, SCREEN, "after the step's start"),
     KNEE_FIELD(BUCKET, hidden_s, "hidden_s", "hidden", TIME, SCREEN, "per call, behind compute"),
     KNEE_FIELD(BUCKET, transfer_s, "exposed_transfer_s", "exposed transfer", TIME, SCREEN,
@@ -128,8 +128,7 @@ static void place_name(const struct knee_at *at, struct knee_value *out)
 }
 static const struct knee_field place_fields[] = {
     KNEE_GET(place_name, "name", "per step", TEXT, FULL, "as recorded"),
-    KNEE_FIELD(struct knee_place, members, "members", NULL, COUNT, DATA,
-               "modules of a class; 0: not a class"),
+    KEY(struct knee_place, members, "members", COUNT, "modules of a class; 0: not a class"),
     KNEE_AMONG(struct knee_place, label_s, label_fields),
 };
 #define PLACES(kind, name, words)                                                                  \
@@ -165,23 +164,23 @@ static const struct knee_field gap_fields[] = {
 };
 #define LAUNCHES struct knee_launches
 static const struct knee_field launch_fields[] = {
-    KNEE_FIELD(LAUNCHES, kernels, "kernels", NULL, NUMBER, DATA, "per step"),
-    KNEE_FIELD(LAUNCHES, launches, "launches", NULL, NUMBER, DATA, "per step"),
-    KNEE_FIELD(LAUNCHES, graphs, "graphs", NULL, NUMBER, DATA, "launches that are CUDA graphs"),
-    KNEE_FIELD(LAUNCHES, launch_s, "launch_s", NULL, TIME, DATA, "host time in launches"),
-    KNEE_FIELD(LAUNCHES, short_share, "short_share", NULL, SHARE, DATA, "kernels below 10 us"),
+    KEY(LAUNCHES, kernels, "kernels", NUMBER, "per step"),
+    KEY(LAUNCHES, launches, "launches", NUMBER, "per step"),
+    KEY(LAUNCHES, graphs, "graphs", NUMBER, "launches that are CUDA graphs"),
+    KEY(LAUNCHES, launch_s, "launch_s", TIME, "host time in launches"),
+    KEY(LAUNCHES, short_share, "short_share", SHARE, "kernels below 10 us"),
 };
 
 #define WHERE struct knee_where
 const struct knee_field knee_where_fields[KNEE_WHERE_FIELDS] = {
     KNEE_ROWS(WHERE, buckets, bucket_count, "collectives", bucket_fields,
               "each collective of a step, in order"),
-    KNEE_FIELD(WHERE, path_step_s, "critical_path_s", NULL, TIME, DATA,
-               "length of the chain over ranks that makes the step"),
+    KEY(WHERE, path_step_s, "critical_path_s", TIME,
+        "length of the chain over ranks that makes the step"),
     KNEE_ROWS_BY(path_row, "critical_path", path_fields, "its parts by rank"),
     KNEE_ROWS_BY(kernel_row, "kernels", kernel_fields, "kernels by name, most time first"),
-    KNEE_FIELD(WHERE, half_empty_s, "half_empty_s", NULL, TIME, DATA,
-               "compute in kernels too small for half of the GPU"),
+    KEY(WHERE, half_empty_s, "half_empty_s", TIME,
+        "compute in kernels too small for half of the GPU"),
     KNEE_ROWS_BY(copy_row, "copies", copy_fields, "copies by name"),
     PLACES(KNEE_PLACE_PASS, "passes", "forward, backward, optimizer"),
     PLACES(KNEE_PLACE_CLASS, "module_classes", "modules summed by class"),

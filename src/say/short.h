@@ -27,6 +27,11 @@
 #define FULL    KNEE_TIER_FULL
 #define DATA    KNEE_TIER_DATA
 
+/* A value that only JSON and CSV have: a member of the row, or what a getter says. */
+#define KEY(type, member, key, kind, ...)                                                          \
+    KNEE_FIELD(type, member, key, NULL, kind, DATA, __VA_ARGS__)
+#define KEY_BY(getter, key, kind, ...) KNEE_GET(getter, key, NULL, kind, DATA, __VA_ARGS__)
+
 /* In a getter: what the row is inside, and the result that all of it is about. */
 #define UP(type)  ((const type *)at->up->row)
 #define TOP(type) ((const type *)knee_top_row(at))
@@ -70,7 +75,5 @@
     }
 #define LIST_OF(name, type, list, count)                                                           \
     ROW_OF(name, type, index < it->count ? &it->list[index] : NULL)
-/* "1 GPU", "64 GPUs" */
-#define GPUS(count) knee_say_count(count, "GPU").s
 
 #endif

@@ -311,6 +311,22 @@ TEST(test_intervals)
     assert_string_equal(knee_say_count(4096, "rank").s, "4,096 ranks");
 }
 
+/* A template takes each value by its type and leaves out a clause without one. */
+TEST(test_sentences)
+{
+    struct knee_text text = {.alloc = NULL};
+    size_t ranks = 1;
+    int64_t step = 12345;
+    PUT(&text, "{ranks}, {} at {}[, p95 {time}][, {large} tokens/s].", ranks, "now", step, NAN,
+        605e3);
+    PUT(&text, " {GPUs}: {time}[, {share} MFU][[{.3}]]", 8, SPAN(6.94, 6.05, 8.3), 0.49, "h100-x");
+    PUT(&text, "[ {files} lost][ on {}][ of {count}] {}", 0, "", (unsigned long long)4680);
+    assert_string_equal(text.data,
+                        "1 rank, now at 12345, 605k tokens/s. 8 GPUs: 6.94 s (6.05-8.3), "
+                        "49% MFU[h10] of 4,680 ?");
+    knee_text_release(&text);
+}
+
 /* ---- Memory runs out at every allocation in turn ---- */
 
 TEST(test_out_of_memory_is_noticed)
