@@ -5,7 +5,6 @@
 #include "base/printable.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 /* Three significant digits, without zeros at the end of a fraction: 118, 12.6, 6.94, 0.67. */
@@ -307,8 +306,11 @@ static struct knee_word said_as(const char *word, int length, const struct knee_
 
 static void put_arg(struct knee_text *text, const char *word, int length, const struct arg *arg)
 {
+    int most = 0;
+    for (int i = 1; *word == '.' && i < length; i++)
+        most = 10 * most + (word[i] - '0');
     if (arg->text && *word == '.')
-        knee_text_printf(text, "%.*s", atoi(word + 1), arg->text);
+        knee_text_printf(text, "%.*s", most, arg->text);
     else if (arg->text)
         knee_text_puts(text, arg->text);
     else if (length == 0)
