@@ -130,6 +130,7 @@ struct knee_rates {
         expert_launch_s, moe_launch_s;
     /* memory */
     double gradient_bytes, state_bytes, activation_memory, base_memory_bytes, gradients_stay;
+    double gathered_share;
     double fragmentation, logits_bytes, memory_spread;
     unsigned char source[KNEE_KEYS_MAX];
 };

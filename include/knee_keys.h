@@ -65,7 +65,7 @@ struct knee_choices {
     size_t (*count)(void);
     const char *(*name)(size_t row);
     int (*spelt)(const char *text);  /* row of another spelling, -1: none; may be NULL */
-    bool (*known)(const char *text); /* a name of something that is not in the list; may be NULL */
+    const char *(*advice)(const char *text); /* of a name that is not in the list; may be NULL */
 };
 
 struct knee_key {

@@ -235,8 +235,9 @@ int knee_choice_find(const struct knee_choices *choices, const char *name, const
     if (spelt >= 0)
         return spelt;
     knee_fail(err, KNEE_USAGE, where, "there is no %s '%.60s'", choices->what, name);
-    if (choices->known && choices->known(name))
-        knee_hint(err, "give a similar GPU with --flops and --memory; knee list gpus");
+    const char *advice = choices->advice ? choices->advice(name) : NULL;
+    if (advice)
+        knee_hint(err, "%s", advice);
     else
         offer(choices, name, err);
     return -1;

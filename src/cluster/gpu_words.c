@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "base/fold.h"
 #include "base/format.h"
+#include "base/keys.h"
 
 #include <math.h>
 #include <string.h>
@@ -168,17 +169,27 @@ void knee_cluster_of_gpu(const char *name, struct knee_cluster *out)
             other->bytes_per_s * knee_link_named(preset->node_link)->achieved;
 }
 
-bool knee_gpu_is_known(const char *text)
+const char *knee_gpu_advice(const char *text)
 {
     /* accelerators that people ask for; they have no row, because logs never name them as GPUs */
-    static const char *const others[] = {"tpu", "trainium", "trn"};
+    static const struct {
+        const char *start, *advice;
+    } others[] = {
+        {"trainium", "no public run or kernel rate of Trainium is known to price it with"},
+        {"trn", "no public run or kernel rate of Trainium is known to price it with"},
+        {"inf", "Inferentia does not train"},
+        {"tpu", "name its generation: tpu-v5e, tpu-v5p, tpu-v6e or tpu-v7x"},
+    };
     char low[16] = "";
     for (size_t i = 0; text[i] && i + 1 < sizeof low; i++)
         low[i] = knee_lower(text[i]);
     for (size_t i = 0; i < sizeof others / sizeof *others; i++)
-        if (strncmp(low, others[i], strlen(others[i])) == 0)
-            return true;
-    return knee_gpu_name_in(text) != NULL;
+        if (strncmp(low, others[i].start, strlen(others[i].start)) == 0)
+            return others[i].advice;
+    if (knee_choice_find(&knee_cluster_preset_names, text, "", NULL) >= 0)
+        return "it names a cluster: use --cluster";
+    return knee_gpu_name_in(text) ? "give a similar GPU with --flops and --memory; knee list gpus"
+                                  : NULL;
 }
 
 /* ---- Topologies: GPUs without a name ---- */

@@ -33,8 +33,7 @@ double knee_nvlinks_of(double sm);
  * links. The name must be one of knee_gpu_name_in(). */
 void knee_cluster_of_gpu(const char *gpu, struct knee_cluster *out);
 
-/* Whether the text names a GPU that is known, with a preset or without: it must not be called a
- * misspelling of another one. */
-bool knee_gpu_is_known(const char *text);
+/* What to do about a name that has no preset; NULL: it names nothing known. */
+const char *knee_gpu_advice(const char *text);
 
 #endif

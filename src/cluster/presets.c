@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "cluster/presets.h"
 
+#include "base/fold.h"
 #include "cluster/gpu_words.h"
 
 #include <string.h>
@@ -31,9 +32,50 @@
         return NULL;                                                                               \
     }
 
-LOOKUPS(gpu, knee_gpus, "GPU preset", knee_gpu_spelt, knee_gpu_is_known)
+/* Instance types by how their names begin, the longer before the shorter; AWS puts a size behind a
+ * dot. A family alone is its usual member. */
+static int cluster_spelt(const char *text)
+{
+    static const struct {
+        const char *start, *preset;
+    } types[] = {
+        {"standard_nd96amsr", "ndm-a100-v4"},
+        {"standard_nd96asr", "nd-a100-v4"},
+        {"standard_nd96isr_h100", "nd-h100-v5"},
+        {"standard_nd96isr_h200", "nd-h200-v5"},
+        {"nd96amsr", "ndm-a100-v4"},
+        {"nd96asr", "nd-a100-v4"},
+        {"nd96isr_h100", "nd-h100-v5"},
+        {"nd96isr_h200", "nd-h200-v5"},
+        {"a2-highgpu", "a2-high"},
+        {"a2-ultragpu", "a2-ultra"},
+        {"a2", "a2-high"},
+        {"a3-highgpu", "a3-high"},
+        {"a3-megagpu", "a3-mega"},
+        {"a3-ultragpu", "a3-ultra"},
+        {"a3", "a3-high"},
+        {"a4-highgpu", "a4"},
+        {"p6", "p6-b200"},
+    };
+    char low[64];
+    knee_fold(text, low, sizeof low);
+    for (size_t i = 0; i < sizeof types / sizeof *types; i++) {
+        size_t length = strlen(types[i].start);
+        bool family = length <= 2; /* not the start of another name */
+        if (strncmp(low, types[i].start, length) == 0 && (!family || !low[length]))
+            return (int)(knee_cluster_preset_named(types[i].preset) - knee_cluster_presets);
+    }
+    char *size = strchr(low, '.');
+    if (!size || !strstr(size, "xlarge"))
+        return -1;
+    *size = '\0';
+    const struct knee_cluster_preset *aws = knee_cluster_preset_named(low);
+    return aws ? (int)(aws - knee_cluster_presets) : -1;
+}
+
+LOOKUPS(gpu, knee_gpus, "GPU preset", knee_gpu_spelt, knee_gpu_advice)
 LOOKUPS(link, knee_links, "link preset", NULL, NULL)
-LOOKUPS(cluster_preset, knee_cluster_presets, "cluster preset", NULL, NULL)
+LOOKUPS(cluster_preset, knee_cluster_presets, "cluster preset", cluster_spelt, NULL)
 NAMED(gpu, knee_gpus)
 NAMED(link, knee_links)
 NAMED(cluster_preset, knee_cluster_presets)

@@ -217,7 +217,7 @@ static struct states states_of(const struct held *all, const struct held *traine
         .optimizer =
             plan->offload == KNEE_OFFLOAD_OPTIMIZER ? 0 : machine->rates.state_bytes * each[2],
         .gathered = plan->shard == KNEE_ZERO3 && group > 1 && !once
-                        ? (1 + plan->prefetch) * gathered_bytes
+                        ? (1 + plan->prefetch) * gathered_bytes * machine->rates.gathered_share
                         : 0,
     };
 }

@@ -85,11 +85,17 @@ enum knee_basis knee_basis_of(int profile, const char *gpu, const char **why)
     return *why ? KNEE_BASIS_ASSUMED : KNEE_BASIS_KNOWN;
 }
 
+static bool on_tpu(const char *gpu)
+{
+    return strcmp(knee_architecture_of(gpu), "tpu") == 0;
+}
+
 static enum knee_basis basis_of(const struct knee_platform *p, const char *gpu, const char **why)
 {
     if (p->source[knee_keys_find(&knee_platform_keys, "profile")] != KNEE_DEFAULT)
         return knee_basis_of(p->profile, gpu, why);
-    *why = "Megatron-Core software; set --framework";
+    *why = on_tpu(gpu) ? "JAX with XLA, which was fitted to no run on a TPU"
+                       : "Megatron-Core software; set --framework";
     return KNEE_BASIS_UNNAMED;
 }
 
@@ -106,7 +112,7 @@ knee_status knee_machine_init(struct knee_platform *platform, const struct knee_
     }
     fill_gpu(&p, gpu);
     if (p.profile < 0) {
-        p.profile = knee_profile_row("megatron-core");
+        p.profile = knee_profile_row(on_tpu(gpu->name) ? "xla-tpu" : "megatron-core");
         p.source[knee_keys_find(&knee_platform_keys, "profile")] = KNEE_DEFAULT;
     }
     const struct knee_architecture *row = knee_architecture_row(gpu->name);

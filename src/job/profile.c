@@ -116,6 +116,7 @@ static const struct knee_key rows[] = {
     FACTOR("activation-memory", activation_memory, ROOM, "against what the shapes add up to"),
     BYTES("base-memory", base_memory_bytes, ROOM, "context, libraries, workspaces"),
     FACTOR("gradients-stay", gradients_stay, ROOM, "1: allocated all the time"),
+    FACTOR("gathered-share", gathered_share, ROOM, "of a layer, gathered at a time by zero3"),
     FACTOR("fragmentation", fragmentation, ROOM, "wasted share of activations and buffers"),
     FACTOR("memory-spread", memory_spread, ROOM,
            "standard deviation of the logarithm of actual over predicted"),

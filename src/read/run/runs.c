@@ -121,7 +121,8 @@ static void read_recompute(struct knee_run_row *row)
 {
     static const struct meaning table[] = {
         {"selective(op)", KNEE_BY_OP}, {"op", KNEE_BY_OP},  {"selective", KNEE_SELECTIVE},
-        {"full", KNEE_FULL},           {"none", KNEE_KEEP},
+        {"full", KNEE_FULL},           {"none", KNEE_KEEP}, {"minimal", KNEE_SELECTIVE},
+        {"custom offload", KNEE_FULL},
     };
     row->run->plan.recompute = MEANING(table, row->word[RECOMPUTE]);
     if (row->run->plan.recompute < 0)
