@@ -222,7 +222,7 @@ TEST(rows_do_not_depend_on_each_other)
             if (memcmp(&alone.rows[0], row_named(&table, alone.rows[0].name), sizeof *alone.rows))
                 fail_msg("%s: another row alone than in the table", words[i]);
         }
-        release(&all);
+        recording_release(&all);
     }
 }
 

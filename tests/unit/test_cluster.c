@@ -88,12 +88,25 @@ TEST(a_line_says_everything)
     assert_near(spine.levels[2].ports, 0, 0); /* a switch: as many as lead to it */
 }
 
+/* What has no preset says what to do; a cloud's instance is a cluster. */
 TEST(accelerators_that_people_name_are_known)
 {
-    static const char *const known[] = {"TPU v5e", "Trainium2", "trn1.32xlarge", "H100"};
-    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
-        assert_true(knee_gpu_is_known(known[i]));
-    assert_false(knee_gpu_is_known("tape"));
+    static const struct {
+        const char *name, *advice;
+    } rows[] = {
+        {"Trainium2", "Trainium"}, {"trn1.32xlarge", "Trainium"}, {"TPU", "generation"},
+        {"inf2", "Inferentia"},    {"p4d", "--cluster"},          {"p4d.24xlarge", "--cluster"},
+    };
+    static const char names[] = "p4d.24xlarge|Standard_ND96asr_v4|a3-megagpu-8g|p6|a2|a3";
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        const char *advice = knee_gpu_advice(rows[i].name);
+        if (!advice || !strstr(advice, rows[i].advice))
+            fail_msg("%s: %s", rows[i].name, advice ? advice : "-");
+    }
+    assert_null(knee_gpu_advice("tape"));
+    for (struct pieces p = {.rest = names}; next_piece(&p);)
+        if (knee_choice_find(&knee_cluster_preset_names, p.text, "", NULL) < 0)
+            fail_msg("%s", p.text);
 }
 
 TEST(bad_lines_are_refused)
