@@ -205,8 +205,7 @@ TEST(rows_do_not_depend_on_each_other)
     struct knee_cluster cluster = dgx();
     for (int fsdp = 0; fsdp < 2; fsdp++) {
         struct recording all;
-        record(fsdp ? "tests/fuzz/seeds/replay/fsdp.json" : "tests/fuzz/seeds/replay/ddp.json",
-               &all);
+        record(fsdp ? "replay/fsdp.json" : "replay/ddp.json", &all);
         struct knee_changes none = changes_of("", &cluster);
         struct knee_replay table, alone, wires;
         assert_int_equal(knee_replay(&all.account, &none, NULL, &table, NULL), KNEE_OK);
