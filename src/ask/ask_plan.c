@@ -422,19 +422,20 @@ static knee_status ask_run(struct knee_ask_question *q, struct plan_room *all, s
     return knee_plan_run_check(a, err);
 }
 
-/* The largest count: a sweep may begin where a step takes long. A batch that is knee's own is not a
- * mistake of the user's. */
-static knee_status check(struct knee_plan_answer *a, struct knee_err *err)
+#define USUAL_TOKENS 4194304.0 /* as of a model whose batch is not published */
+
+/* The largest count: a sweep may begin where a step takes long. */
+static knee_status check(const struct knee_plan_answer *a, struct knee_err *err)
 {
     const struct knee_plan_row *last = &a->rows[a->row_count - 1];
     struct knee_claim claim = {.step_s = NAN, .tokens = NAN};
-    const unsigned char *source = knee_keys_source(&knee_plan_keys, &a->fixed);
     claim.bytes_per_s = a->platform.hw.bandwidth_bytes_per_s;
-    if (last->found.count &&
-        source[knee_keys_find(&knee_plan_keys, "global-batch")] > KNEE_PRESET) {
+    if (last->found.count) {
         const struct knee_found *best = &last->found.best[0];
-        claim.step_s = best->cost.step_s;
         claim.tokens = best->plan.global_batch * a->shape.seq;
+        claim.step_s = best->cost.step_s;
+        if (a->fixed.source[knee_keys_find(&knee_plan_keys, "global-batch")] == KNEE_UNSET)
+            claim.step_s *= fmin(1, USUAL_TOKENS / claim.tokens); /* a model's own is no slip */
     }
     return knee_claim_check(&claim, err);
 }

@@ -81,7 +81,7 @@ TEST(words_of_a_row_are_understood)
         "selective(op),FSDP2 prefetch,3,,Y\n"
         "c,s,Megatron-LM README,,A100-SXM4-40GB,8,8,gpt2-xl,fp16,64,8,8,1,0,0,full,none,1,,\"N "
         "(vp)\"\n"
-        "d,s,MaxText,,TPU-v5e,256,256,llama3-8b,bf16,256,1,1,1,fsdp,0,full,XLA,1,,Y\n"
+        "d,s,MaxText,,TPU-v4,256,256,llama3-8b,bf16,256,1,1,1,fsdp,0,full,XLA,1,,Y\n"
         "e,s,x,,h100,8,8,llama3-8b,tf32,16,2,1,1,0,0,none,,3,,Y\n"
         "f,s,x,,h100,8,8,unknown,bf16,16,2,1,1,0,0,none,,3,,Y\n"
         "g,s,x,,h100,8,7,llama3-8b,bf16,16,2,2,1,0,0,none,,3,,Y\n"
@@ -107,8 +107,8 @@ TEST(words_of_a_row_are_understood)
     assert_false(r[2].full_config);
     for (size_t i = 0; i < 3; i++)
         assert_string_equal(i == 2 ? "" : r[i].skipped, "");
-    static const char *const why[] = {"TPU-v5e", "tf32",      "unknown",
-                                      "divide",  "step time", "not a number"};
+    static const char *const why[] = {"TPU-v4", "tf32",      "unknown",
+                                      "divide", "step time", "not a number"};
     for (size_t i = 0; i < 6; i++)
         if (!strstr(r[3 + i].skipped, why[i]))
             fail_msg("row %zu: '%s' does not say %s", 3 + i, r[3 + i].skipped, why[i]);
