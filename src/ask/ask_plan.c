@@ -435,7 +435,7 @@ static knee_status check(const struct knee_plan_answer *a, struct knee_err *err)
         claim.tokens = best->plan.global_batch * a->shape.seq;
         claim.step_s = best->cost.step_s;
         if (a->fixed.source[knee_keys_find(&knee_plan_keys, "global-batch")] == KNEE_UNSET)
-            claim.step_s *= fmin(1, USUAL_TOKENS / claim.tokens); /* a model's own is no slip */
+            claim.step_s *= fmin(1, USUAL_TOKENS / claim.tokens); /* a model's own batch */
     }
     return knee_claim_check(&claim, err);
 }
