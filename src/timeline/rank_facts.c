@@ -336,7 +336,8 @@ static bool launch_loads(const struct knee_rank_account *rank, struct knee_rank_
     int64_t inside_from = start > rank->from_ns ? start : rank->from_ns;
     if (end <= start || (double)(end - start) < LAUNCH_SHARE * (double)all)
         return false;
-    if (end > inside_from && 2 * empty_ns(rank, inside_from, end) < end - inside_from)
+    int64_t inside = end > inside_from ? end - inside_from : 0;
+    if (inside > 0 && 2 * (inside - empty_ns(rank, inside_from, end)) > end - start)
         return false;
     facts->cold_ns = end - start;
     facts->cold_window_ns = all;
