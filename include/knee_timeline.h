@@ -184,6 +184,7 @@ enum knee_step_source {
     KNEE_STEPS_ANNOTATION, /* "step 12", "iteration 7" */
     KNEE_STEPS_OPTIMIZER,  /* from one optimizer step's end to the next one's */
     KNEE_STEPS_SEQUENCE,   /* the collectives repeat */
+    KNEE_STEPS_KERNELS,    /* the kernels repeat */
     KNEE_STEPS_NONE
 };
 
@@ -389,7 +390,12 @@ struct knee_rank_facts {
     int64_t generated_ns; /* kernels that a compiler has made */
     int64_t plain_ns;     /* large 32-bit products that do not use tensor cores */
     int64_t scores_ns;    /* softmax of unfused attention, and what else is done to scores */
-    int64_t gap_start_ns, gap_ns; /* the longest stretch in which nothing runs */
+    /* Chains of elementwise and norm kernels, nothing between them: what is left of each when it is
+     * fused, as the longest of its kernels and at least a quarter; and without that floor */
+    int64_t fused_ns, longest_ns;
+    int64_t wide_product_ns, wide_attention_ns; /* of 32-bit numbers on tensor cores (TF32) */
+    int64_t unfused_optimizer_ns;               /* one kernel for each operation of its formula */
+    int64_t gap_start_ns, gap_ns;               /* the longest stretch in which nothing runs */
     enum knee_label gap_label;
     char gap_next[64];    /* what runs after it; empty: nothing */
     int64_t long_host_ns; /* waiting for the host in gaps that are longer than launches make */

@@ -79,6 +79,9 @@ double knee_lever_gain(const struct knee_lever *lever);
 double knee_lever_cost(const struct knee_lever *lever, double workers);
 /* It gains KNEE_WORTH_A_CHANGE, needs no other hardware and keeps what is learned. */
 bool knee_lever_is_advice(const struct knee_lever *lever);
+/* The step that changes are compared with: as recorded, or without the profiler where that is known
+ * to be shorter. */
+double knee_step_before_s(const struct knee_diagnosis *d);
 
 /* The row of the rule table that holds for R. */
 const struct knee_regime *knee_regime_of(double ratio);

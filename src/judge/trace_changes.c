@@ -23,13 +23,19 @@ enum { PAUSE_NS = 500000 }; /* of the host, between two launches */
 
 /* From pageable memory a copy goes at a fraction of the link's rate. */
 #define PAGEABLE_FACTOR 5
-/* Fused, elementwise kernels read and write less; how much less was measured by others at a half to
- * two thirds of their time. The lower end is taken, and only where they are this much of compute,
- * and compute half of the step. */
-#define FUSED_LEFT   0.5
-#define MUCH_UNFUSED 0.4
-#define MOST_UNFUSED 0.6 /* of a job that nothing else holds back: this is an estimate */
-#define MOSTLY_FUSED 0.5 /* of elementwise time: a compiler is at work already */
+/* Fusing is worth a word where elementwise kernels are this much of compute, and compute half of
+ * the step. */
+#define MUCH_UNFUSED  0.33
+#define FUSED_AT_BEST 0.8 /* of the longest kernel of a chain */
+#define MOSTLY_FUSED  0.5 /* of elementwise time: a compiler is at work already */
+/* 16 bits have twice the rate of TF32 and half the bytes; attention of 32 bits also has slower
+ * kernels. One job was measured: 0.43 of its step. At best, as estimated, at worst. */
+static const double narrow_product[] = {0.35, 0.5, 0.7}, narrow_attention[] = {0.15, 0.25, 0.5};
+#define MUCH_WIDE 0.25 /* of compute */
+/* Adam moves 7 numbers per parameter in one kernel, and 19 in one kernel per operation. */
+#define OPTIMIZER_AT_BEST  0.35
+#define OPTIMIZER_LEFT     0.5
+#define OPTIMIZER_AT_WORST 0.7
 /* Of the peak, as large products reach it: plain cores, and tensor cores with TF32. */
 #define PLAIN_REACHED   0.9
 #define TF32_REACHED    0.7
@@ -44,10 +50,16 @@ static size_t find(const struct knee_diagnosis *d, const char *name)
     return i < d->lever_count ? i : SIZE_MAX;
 }
 
+double knee_step_before_s(const struct knee_diagnosis *d)
+{
+    return d->unprofiled_s > 0 ? d->unprofiled_s : d->step.wall_s;
+}
+
 static bool is_healthy(const struct knee_diagnosis *d)
 {
     bool efficient = d->step.comm_s <= 0 || d->efficiency >= KNEE_HEALTHY_EFFICIENCY;
-    return efficient && d->step.label_s[KNEE_COMPUTE] >= KNEE_HEALTHY_COMPUTE * d->step.wall_s;
+    return efficient &&
+           d->step.label_s[KNEE_COMPUTE] >= KNEE_HEALTHY_COMPUTE * knee_step_before_s(d);
 }
 
 /* ---- Closed forms ---- */
@@ -189,7 +201,8 @@ static void put_above_host(const struct knee_account *account, struct knee_diagn
                            const char *name, double step_s, double low_s, double high_s)
 {
     double host = handing_over_s(account, d);
-    put_step(d, name, fmax(step_s, host / KNEE_SLOWED_HOST), fmax(low_s, host / KNEE_SLOWEST_HOST),
+    d->handing_over_s = host / KNEE_SLOWED_HOST;
+    put_step(d, name, fmax(step_s, d->handing_over_s), fmax(low_s, host / KNEE_SLOWEST_HOST),
              fmin(d->step.wall_s, fmax(high_s, host)));
 }
 
@@ -274,17 +287,39 @@ static void add_tensor_cores(const struct knee_account *account, struct knee_dia
                        wall - tf32_saves(d, plain, 1), wall - tf32_saves(d, plain, TF32_AT_WORST));
 }
 
+/* A chain of kernels that is fused takes as long as its longest. */
 static void add_fusion(struct knee_diagnosis *d)
 {
-    double least = is_healthy(d) ? MOST_UNFUSED : MUCH_UNFUSED;
-    double unfused = d->works[KNEE_KERNEL_ELEMENTWISE].total_s + d->works[KNEE_KERNEL_NORM].total_s;
-    unfused *= part_of_step(d);
-    if (unfused < least * d->step.label_s[KNEE_COMPUTE] ||
-        d->step.label_s[KNEE_COMPUTE] < 0.5 * d->step.wall_s ||
-        d->generated_s > MOSTLY_FUSED * unfused)
-        return;
-    put_step(d, "fused kernels", d->step.wall_s - unfused * (1 - FUSED_LEFT),
-             d->step.wall_s - unfused * 2 / 3, d->step.wall_s - unfused / 4);
+    double part = part_of_step(d), wall = d->step.wall_s;
+    double unfused =
+        part * (d->works[KNEE_KERNEL_ELEMENTWISE].total_s + d->works[KNEE_KERNEL_NORM].total_s);
+    double left = part * d->fused_s;
+    if (unfused >= MUCH_UNFUSED * d->step.label_s[KNEE_COMPUTE] &&
+        d->step.label_s[KNEE_COMPUTE] >= 0.5 * wall && d->generated_s <= MOSTLY_FUSED * unfused)
+        put_step(d, "fused kernels", wall - (unfused - left),
+                 wall - (unfused - FUSED_AT_BEST * part * d->longest_s),
+                 wall - (unfused - left) / 2);
+}
+
+/* From TF32 to 16 bits. */
+static void add_narrow(const struct knee_account *account, struct knee_diagnosis *d)
+{
+    double part = part_of_step(d), step_s[3];
+    double product = part * d->wide_product_s, attention = part * d->wide_attention_s;
+    for (int i = 0; i < 3; i++)
+        step_s[i] = d->step.wall_s - product * (1 - narrow_product[i]) -
+                    attention * (1 - narrow_attention[i]);
+    if (product >= MUCH_WIDE * d->step.label_s[KNEE_COMPUTE])
+        put_above_host(account, d, "16 bits", step_s[1], step_s[0], step_s[2]);
+}
+
+static void add_optimizer(const struct knee_account *account, struct knee_diagnosis *d)
+{
+    double wall = d->step.wall_s, takes = part_of_step(d) * d->unfused_optimizer_s;
+    if (d->recording == KNEE_RECORDED_TRAINING && takes > 0)
+        put_above_host(account, d, "fused optimizer", wall - takes * (1 - OPTIMIZER_LEFT),
+                       wall - takes * (1 - OPTIMIZER_AT_BEST),
+                       wall - takes * (1 - OPTIMIZER_AT_WORST));
 }
 
 static void add_recorded(const struct knee_account *account, struct knee_diagnosis *d)
@@ -297,6 +332,8 @@ static void add_recorded(const struct knee_account *account, struct knee_diagnos
     add_fusion(d);
     add_attention(d);
     add_tensor_cores(account, d);
+    add_narrow(account, d);
+    add_optimizer(account, d);
 }
 
 void knee_diagnosis_levers(const struct knee_account *account, const struct knee_job *given,
@@ -328,7 +365,7 @@ static void hold_floor(const struct knee_diagnosis *d, struct knee_lever *lever)
     if (lever->kind & (KNEE_LEVER_BATCH | KNEE_LEVER_FUSE) || !(lever->row.step.wall_s < floor_s))
         return;
     lever->row.step.wall_s = floor_s;
-    lever->gain = d->step.wall_s / floor_s - 1;
+    lever->gain = knee_step_before_s(d) / floor_s - 1;
     lever->low_s = fmax(lever->low_s, floor_s);
     lever->high_s = fmax(lever->high_s, floor_s);
 }
@@ -347,6 +384,8 @@ static const char *how_of(const struct knee_diagnosis *d, const struct knee_leve
         {"fused kernels", ""},
         {"fused attention", ""},
         {"tensor cores", "cublasSetMathMode(handle, CUBLAS_TF32_TENSOR_OP_MATH)"},
+        {"16 bits", ""},
+        {"fused optimizer", ""},
     };
     for (size_t i = 0; i < sizeof of_cuda / sizeof *of_cuda; i++)
         if (d->program != KNEE_PROGRAM_TORCH && strcmp(lever->name, of_cuda[i].name) == 0)
@@ -404,7 +443,7 @@ static unsigned never_first(const struct knee_diagnosis *d)
         kinds |= KNEE_LEVER_OVERLAP | KNEE_LEVER_COMPRESS;
     if (d->share[KNEE_SUSPECT_STRAGGLER] < KNEE_WORTH_IT && !(d->lone.least_s > 0))
         kinds |= KNEE_LEVER_STRAGGLER;
-    if (2 * d->step.label_s[KNEE_COMPUTE] < d->step.wall_s)
+    if (2 * d->step.label_s[KNEE_COMPUTE] < knee_step_before_s(d))
         kinds |= KNEE_LEVER_FUSE;
     return launches_explain(d) ? kinds : kinds | KNEE_LEVER_HOST;
 }
@@ -463,11 +502,36 @@ static void take_row(struct knee_diagnosis *d, const struct knee_replay_row *row
     d->lever_count += at == d->lever_count;
 }
 
+/* Changes that a replay of this recording cannot price, or that are not for it. */
+static unsigned not_replayed(const struct knee_diagnosis *d)
+{
+    /* the host waits inside the call that copies to pageable memory, and the replay leaves calls as
+     * long as they were */
+    bool out =
+        d->copies[KNEE_COPY_OUT_PAGEABLE].exposed_s > d->copies[KNEE_COPY_IN_PAGEABLE].exposed_s;
+    return barred_by_recording(d) | (out ? KNEE_LEVER_COPY : 0);
+}
+
 /* A row of the replay that is one of the changes offered. */
 static bool is_offered(const char *row, const void *diagnosis)
 {
     struct knee_lever lever;
-    return knee_change_replayed(row, &lever) && !(lever.kind & barred_by_recording(diagnosis));
+    return knee_change_replayed(row, &lever) && !(lever.kind & not_replayed(diagnosis));
+}
+
+/* What the recording shows about GPU work holds without the profiler too: as much is saved. */
+static struct knee_lever rebased(const struct knee_diagnosis *d, struct knee_lever lever)
+{
+    double before_s = knee_step_before_s(d), profiler_s = d->step.wall_s - before_s;
+    bool compiles = strcmp(lever.name, "fused kernels") == 0; /* which needs fewer launches */
+    double least_s = fmax(before_s / KNEE_MOST_TIMES, compiles ? 0 : d->handing_over_s);
+    if (!(d->unprofiled_s > 0))
+        return lever;
+    lever.row.step.wall_s = fmax(least_s, lever.row.step.wall_s - profiler_s);
+    lever.low_s = fmax(least_s * KNEE_SLOWED_HOST / KNEE_SLOWEST_HOST, lever.low_s - profiler_s);
+    lever.high_s = fmax(least_s, lever.high_s - profiler_s);
+    lever.gain = before_s / lever.row.step.wall_s - 1;
+    return lever;
 }
 
 /* Closed forms do not know what hides behind what: where a replay was made, rows that it could have
@@ -476,9 +540,10 @@ static void take_replay(const struct knee_replay *replay, struct knee_diagnosis 
 {
     struct knee_lever lever, forms[KNEE_LEVERS_MAX];
     size_t kept = 0, form_count = 0;
+    d->unprofiled_s = replay->host_pace < 1 ? replay->replayed_step_s : 0;
     for (size_t i = 0; i < d->lever_count; i++)
         if (d->levers[i].by != KNEE_BY_FORM)
-            d->levers[kept++] = d->levers[i];
+            d->levers[kept++] = rebased(d, d->levers[i]);
         else
             forms[form_count++] = d->levers[i];
     d->lever_count = kept;
@@ -541,7 +606,10 @@ knee_status knee_replay_levers(const struct knee_account *account, bool also_lar
         return KNEE_OK;
     if (!(replay = knee_resize(alloc, NULL, sizeof *replay)))
         return knee_fail(err, KNEE_SYSTEM, "", "out of memory for the changes");
-    knee_status status = knee_replay_standard(account, is_offered, d, alloc, replay, &why);
+    struct knee_replay_table table = {.wanted = is_offered, .context = d};
+    if (d->profiled_host && account->ranks[0].trace->operations)
+        table.host_pace = 1 / KNEE_SLOWED_HOST;
+    knee_status status = knee_replay_standard(account, &table, alloc, replay, &why);
     if (!status) {
         take_replay(replay, d);
         take_punctual(d);

@@ -32,6 +32,8 @@ static void share_kernels(const struct knee_diagnosis *d, struct knee_trace_fact
     for (int w = 0; w < KNEE_KERNEL_KINDS; w++)
         f->kind_share[w] = all > 0 ? d->works[w].total_s / all : 0;
     f->plain_share = all > 0 ? d->plain_s / all : 0;
+    f->wide_share = all > 0 ? (d->wide_product_s + d->wide_attention_s) / all : 0;
+    f->optimizer_share = all > 0 ? d->unfused_optimizer_s / all : 0;
     f->scores_share = all > 0 ? d->scores_s / all : 0;
     f->compiled = d->generated_s >= COMPILED_SHARE * all && d->generated_s > 0;
     f->unfused_share = f->kind_share[KNEE_KERNEL_ELEMENTWISE] + f->kind_share[KNEE_KERNEL_NORM];
@@ -69,7 +71,7 @@ static void find_gain(const struct knee_account *account, const struct knee_diag
                       struct knee_trace_facts *f)
 {
     bool cpu = strcmp(account->ranks[0].trace->format, "cpu") == 0;
-    f->before_s = d->step.wall_s;
+    f->before_s = knee_step_before_s(d);
     f->batch_gain = f->before_s / d->roofline.mended_s - 1;
     f->worth_money = !cpu && d->recording == KNEE_RECORDED_TRAINING &&
                      !(d->gaps & KNEE_GAP_NO_STEPS) && d->headline == KNEE_SAYS_CHANGE &&
@@ -85,7 +87,7 @@ struct knee_trace_facts knee_trace_facts_of(const struct knee_account *account,
         if (d->step.label_s[label] > d->step.label_s[f.remainder])
             f.remainder = (enum knee_label)label;
     f.remainder_share = of_wall(d, d->step.label_s[f.remainder]);
-    f.compute_share = of_wall(d, d->step.label_s[KNEE_COMPUTE]);
+    f.compute_share = fmin(1, d->step.label_s[KNEE_COMPUTE] / knee_step_before_s(d));
     f.exposed_share = of_wall(d, knee_step_exposed_s(&d->step));
     f.busy_share = of_wall(d, knee_step_busy_s(&d->step));
     f.busy_s = d->steps * knee_step_busy_s(&d->step);

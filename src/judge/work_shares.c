@@ -23,6 +23,11 @@ static void add_rank(const struct knee_account *account, size_t r, struct knee_d
     d->generated_s += each * 1e-9 * (double)facts->generated_ns;
     d->plain_s += each * 1e-9 * (double)facts->plain_ns;
     d->scores_s += each * 1e-9 * (double)facts->scores_ns;
+    d->fused_s += each * 1e-9 * (double)facts->fused_ns;
+    d->longest_s += each * 1e-9 * (double)facts->longest_ns;
+    d->wide_product_s += each * 1e-9 * (double)facts->wide_product_ns;
+    d->wide_attention_s += each * 1e-9 * (double)facts->wide_attention_ns;
+    d->unfused_optimizer_s += each * 1e-9 * (double)facts->unfused_optimizer_ns;
     d->long_host_s += each * 1e-9 * (double)facts->long_host_ns;
 }
 

@@ -49,7 +49,8 @@ static int64_t loaded_ns(const struct knee_rank_account *rank)
     return sum;
 }
 
-/* Loading continues during the step, which cannot be shorter than the load. */
+/* Loading continues during the step, which cannot be shorter than what each of the processes that
+ * load has to do of it. */
 bool knee_apply_loader_ahead(struct knee_change_run *run)
 {
     struct knee_graph *g = run->g;
@@ -64,7 +65,7 @@ bool knee_apply_loader_ahead(struct knee_change_run *run)
     }
     if (!any)
         return knee_refuse(run, "no waiting for a DataLoader is recorded");
-    run->floor_s = fmax(run->floor_s, longest_s);
+    run->floor_s = fmax(run->floor_s, longest_s / fmax(1, run->ask->loaders));
     return true;
 }
 

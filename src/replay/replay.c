@@ -378,6 +378,7 @@ static knee_status add_standard(struct replayer *r, const char *key, const char 
 {
     struct knee_changes ask;
     knee_changes_init(&ask);
+    ask.loaders = KNEE_ADVISED_LOADERS;
     knee_status status = knee_keys_set(&knee_change_keys, &ask, key, value, KNEE_FLAG, r->err);
     for (size_t k = 0; k < knee_change_kind_count && !status; k++)
         if (knee_change_kinds[k].asked(&ask))
@@ -439,6 +440,16 @@ static knee_status step_at(struct replayer *r, double pace, double *step_s)
     return run_graph(r, &r->scratch, step_s);
 }
 
+/* The host of the recording has another pace from now on. */
+static knee_status take_pace(struct replayer *r, double pace)
+{
+    r->out->host_pace = pace;
+    scale_host(&r->graph, pace);
+    r->scratch.copy_of = NULL; /* of another graph now */
+    knee_runner_release(&r->runner);
+    return knee_runner_init(&r->runner, &r->graph) ? out_of_memory(r->err) : KNEE_OK;
+}
+
 /* Finds the host's pace at which the recording has the step that was measured. */
 static knee_status set_pace(struct replayer *r, double wanted_s)
 {
@@ -460,11 +471,7 @@ static knee_status set_pace(struct replayer *r, double wanted_s)
         knee_hint(r->err, "give the step of the same job, measured without the profiler");
         return KNEE_USAGE;
     }
-    r->out->host_pace = pace;
-    scale_host(&r->graph, pace);
-    r->scratch.copy_of = NULL; /* of another graph now */
-    knee_runner_release(&r->runner);
-    return knee_runner_init(&r->runner, &r->graph) ? out_of_memory(r->err) : KNEE_OK;
+    return take_pace(r, pace);
 }
 
 /* ---- The whole ---- */
@@ -563,6 +570,8 @@ static knee_status begin(const struct knee_account *account, const struct knee_c
         status = out_of_memory(err);
     if (!status && !isnan(changes->step_s))
         status = set_pace(r, changes->step_s);
+    else if (!status && changes->host_pace > 0)
+        status = take_pace(r, changes->host_pace);
     if (status)
         release(r);
     else
@@ -611,19 +620,20 @@ knee_status knee_replay(const struct knee_account *account, const struct knee_ch
 }
 
 knee_status knee_replay_standard(const struct knee_account *account,
-                                 bool (*wanted)(const char *row, const void *context),
-                                 const void *context, const struct knee_alloc *alloc,
-                                 struct knee_replay *out, struct knee_err *err)
+                                 const struct knee_replay_table *table,
+                                 const struct knee_alloc *alloc, struct knee_replay *out,
+                                 struct knee_err *err)
 {
     struct knee_replay answered = {.host_pace = 1};
     struct knee_changes none;
     struct replayer *r = NULL;
     knee_changes_init(&none);
+    none.host_pace = table->host_pace;
     knee_status status = begin(account, &none, alloc, &answered, err, &r);
     if (status)
         return status;
-    r->wanted = wanted;
-    r->context = context;
+    r->wanted = table->wanted;
+    r->context = table->context;
     return go_on(r, &none, out);
 }
 

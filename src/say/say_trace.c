@@ -112,6 +112,18 @@ static void head_tensor_cores(const struct speech *s, struct knee_text *text)
                      SAY_SHARE(s->f.plain_share));
 }
 
+static void head_narrow(const struct speech *s, struct knee_text *text)
+{
+    knee_text_printf(text, "Use bf16: %s of GPU time is products of 32-bit numbers.",
+                     SAY_SHARE(s->f.wide_share));
+}
+
+static void head_optimizer(const struct speech *s, struct knee_text *text)
+{
+    knee_text_printf(text, "Use a fused optimizer: it takes %s of GPU time in separate kernels.",
+                     SAY_SHARE(s->f.optimizer_share));
+}
+
 static void head_attention(const struct speech *s, struct knee_text *text)
 {
     knee_text_printf(text, "Use fused attention: scores in memory take %s of GPU time.",
@@ -269,12 +281,14 @@ static const struct {
     {"fewer launches", head_launches, why_launches, NULL},
     {"faster loader", head_loader, why_loader, NULL},
     {"hidden copies", NULL, why_copies,
-     "Pin host memory: copies from pageable memory hold up the GPU."},
+     "Pin host memory: copies from or to pageable memory hold up the GPU."},
     {"no device copies", head_device, why_copies, NULL},
     {"copies beside compute", NULL, why_copies,
      "Copy less between host and GPU, or copy while the GPU computes."},
     {"fused kernels", head_fused, why_fused, NULL},
     {"tensor cores", head_tensor_cores, why_fused, NULL},
+    {"16 bits", head_narrow, why_fused, NULL},
+    {"fused optimizer", head_optimizer, why_fused, NULL},
     {"fused attention", head_attention, why_fused, NULL},
     {"bigger local batch", head_batch, why_batch, NULL},
 };
@@ -332,7 +346,11 @@ static const char *plain_label(const struct speech *s)
 
 static void head_healthy(const struct speech *s, struct knee_text *text)
 {
-    if (s->d->step.comm_s > 0)
+    if (s->d->unprofiled_s > 0)
+        knee_text_printf(text,
+                         "Healthy without the profiler: the GPU computes for about %s of the %s.",
+                         SAY_SHARE(s->f.compute_share), s->window);
+    else if (s->d->step.comm_s > 0)
         knee_text_printf(text, "Healthy: %s efficiency, computing for %s of the %s.",
                          SAY_SHARE(s->d->efficiency), SAY_SHARE(s->f.compute_share), s->window);
     else
@@ -512,12 +530,15 @@ static void say_gain(const struct speech *s, struct knee_text *text)
                          SAY_TIMES(1 + s->f.batch_gain));
     } else {
         bool bound = ((lever->kind & KNEE_LEVER_NETWORK) && (!d->split || d->bounded)) ||
-                     ((lever->kind & KNEE_LEVER_INPUT) && d->loads_ahead);
+                     (lever->kind & KNEE_LEVER_INPUT) ||
+                     ((lever->kind & KNEE_LEVER_STRAGGLER) && d->lone.least_s > 0);
         bool rough = knee_rough(lever->low_s, lever->high_s);
         double step_s = lever->row.step.wall_s;
         knee_text_printf(
-            text, "The %s goes from %s to %s %s%s, %s throughput.", s->window,
-            SAY_TIME(s->f.before_s), bound ? "at best" : "about",
+            text, "%s %s goes from %s%s to %s %s%s, %s throughput.",
+            d->unprofiled_s > 0 ? "Without the profiler the" : "The", s->window,
+            d->unprofiled_s > 0 ? "about " : "", SAY_TIME(s->f.before_s),
+            bound ? "at best" : "about",
             rough || bound
                 ? SAY_TIME(step_s)
                 : knee_say_interval(step_s, lever->low_s, lever->high_s, KNEE_AS_SECONDS).s,
@@ -638,10 +659,10 @@ static void say_assumed(const struct speech *s, struct knee_text *text)
     if (link && s->account->machine_assumed)
         knee_text_printf(text, "links of %s; set --cluster", s->account->machine);
     if (d->profiled_host && d->headline != KNEE_SAYS_RECORDING)
-        knee_text_printf(text,
-                         "%sthe host is as slow as recorded; without a profiler such steps ran 1.7 "
-                         "to 2.5 times faster. Set --step-time",
-                         text->length ? "; " : "");
+        knee_text_printf(text, "%sthe host is %s; knee replay --step-time takes a measured step",
+                         text->length ? "; " : "",
+                         d->unprofiled_s > 0 ? "1.6 (1.2-2.5) times as fast without the profiler"
+                                             : "as slow as with the profiler");
 }
 
 static void say_next(const struct speech *s, const struct knee_trace_report *report,

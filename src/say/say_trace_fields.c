@@ -112,6 +112,7 @@ static const struct knee_lever *advised(const struct knee_at *at)
     return d->lever < d->lever_count ? &d->levers[d->lever] : NULL;
 }
 A_TEXT(get_lever, void, advised(at) ? advised(at)->name : NULL)
+A_NUMBER(get_unprofiled, DIAGNOSIS, it->unprofiled_s > 0 ? it->unprofiled_s : NAN)
 A_NUMBER(get_lever_gain, void, advised(at) ? advised(at)->gain : NAN)
 
 #define SHARE_OF(suspect, name)                                                                    \
@@ -224,6 +225,8 @@ static const struct knee_field diagnosis_fields[] = {
     KNEE_FIELD(DIAGNOSIS, overlap, "overlap", NULL, SHARE, DATA,
                "share of communication hidden behind compute"),
     KNEE_FIELD(DIAGNOSIS, step.wall_s, "step_s", NULL, TIME, DATA, "mean step"),
+    KNEE_GET(get_unprofiled, "unprofiled_step_s", NULL, TIME, DATA,
+             "without the profiler, by replay; null: not known to be shorter"),
     KNEE_INSIDE(DIAGNOSIS, spread, "step_spread", spread_fields, "how far steps differ",
                 .flat = true),
     KNEE_INSIDE(DIAGNOSIS, roofline, "products", product_fields,
@@ -530,7 +533,7 @@ static void step_source(const struct knee_at *at, struct knee_value *out)
     static const char *const words[] = {
         [KNEE_STEPS_PROFILER] = "profiler",   [KNEE_STEPS_ANNOTATION] = "annotations",
         [KNEE_STEPS_OPTIMIZER] = "optimizer", [KNEE_STEPS_SEQUENCE] = "collectives",
-        [KNEE_STEPS_NONE] = "none",
+        [KNEE_STEPS_KERNELS] = "kernels",     [KNEE_STEPS_NONE] = "none",
     };
     knee_value_text(out, words[account_at(at)->step_source]);
 }

@@ -409,6 +409,13 @@ bool knee_kernel_is_plain(const char *name)
            (strstr(name, "xmma_gemm") && strstr(name, "_ffma"));
 }
 
+/* Products named after TF32, CUTLASS's instruction for it, and PyTorch's attention of 32 bits. */
+bool knee_kernel_is_wide(const char *name)
+{
+    return strstr(name, "tf32") || strstr(name, "_s1688gemm_") ||
+           (strstr(name, "fmha_cutlass") && strstr(name, "_f32_"));
+}
+
 /* PyTorch's softmax_warp_forward<in, out, sum, log2, is_log, is_masked> and cunn_SoftMaxForward,
  * and the scaled, masked ones of Megatron and Apex. The logarithm is a loss, not attention. */
 bool knee_kernel_is_softmax(const char *name)

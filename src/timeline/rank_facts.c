@@ -11,6 +11,7 @@
 #include "base/text.h"
 #include "timeline/account.h"
 #include "timeline/kinds.h"
+#include "timeline/marks.h"
 
 #include <string.h>
 
@@ -102,12 +103,15 @@ static bool in_complete(struct steps *steps, int64_t ns)
 #define LARGE_PRODUCT_NS 100000
 #define LEAST_SOFTMAX    0.03 /* of the kernels */
 #define SCORES_TAKE      3    /* a third of softmax' time at least */
+#define LONGEST_FUSION   4    /* so many kernels at most are counted as one */
 
 /* What is to be known of a name, looked up when it is first met: most are the host's. */
 struct name_kind {
     unsigned char work, copy;
     bool generated;               /* by a compiler that fuses already */
     bool plain, softmax, forward; /* forward: of softmax */
+    bool wide;                    /* 32-bit numbers on tensor cores */
+    bool fused;                   /* an optimizer's */
     bool known;
 };
 
@@ -133,6 +137,8 @@ static const struct name_kind *kind_of(const struct knee_trace *trace, uint32_t 
         .plain = work == KNEE_KERNEL_PRODUCT && knee_kernel_is_plain(text),
         .softmax = softmax,
         .forward = softmax && strstr(text, "orward"),
+        .wide = knee_kernel_is_wide(text),
+        .fused = work == KNEE_KERNEL_OPTIMIZER && strstr(text, "Fused"),
         .known = true,
     };
     return &kinds[name];
@@ -155,8 +161,62 @@ static int64_t exposed_ns(const struct knee_rank_account *rank, const struct kne
     return sum;
 }
 
+/* Kernels that an optimizer's step hands over are its own, whatever they do. */
+static enum knee_kernel_kind work_of(struct knee_marks optimizers, const struct knee_span *span,
+                                     const struct name_kind *kind)
+{
+    size_t mark =
+        optimizers.count && kind->work == KNEE_KERNEL_ELEMENTWISE && span->launch_ns != KNEE_NO_TIME
+            ? knee_marks_before(optimizers, span->launch_ns)
+            : 0;
+    bool inside = mark && span->launch_ns <= optimizers.list[mark - 1].end_ns;
+    return inside ? KNEE_KERNEL_OPTIMIZER : (enum knee_kernel_kind)kind->work;
+}
+
+/* Elementwise and norm kernels in a row, which a compiler fuses: what they read and write between
+ * them stays on the chip. */
+struct chain {
+    int64_t sum_ns, longest_ns;
+};
+
+static void end_chain(struct chain *chain, struct knee_rank_facts *facts)
+{
+    int64_t least = chain->sum_ns / LONGEST_FUSION;
+    facts->longest_ns = knee_add_ns(facts->longest_ns, chain->longest_ns);
+    facts->fused_ns =
+        knee_add_ns(facts->fused_ns, chain->longest_ns > least ? chain->longest_ns : least);
+    *chain = (struct chain){0};
+}
+
+static void add_to_chain(struct chain *chain, enum knee_kernel_kind work, int64_t ns,
+                         struct knee_rank_facts *facts)
+{
+    if (work == KNEE_KERNEL_ELEMENTWISE || work == KNEE_KERNEL_NORM) {
+        chain->sum_ns = knee_add_ns(chain->sum_ns, ns);
+        chain->longest_ns = ns > chain->longest_ns ? ns : chain->longest_ns;
+    } else if (work != KNEE_KERNEL_OTHER && chain->sum_ns > 0) {
+        end_chain(chain, facts);
+    }
+}
+
+/* What is special about compute of one kind. */
+static void add_kind(enum knee_kernel_kind work, const struct name_kind *kind, int64_t ns,
+                     struct knee_rank_facts *facts)
+{
+    facts->generated_ns = knee_add_ns(facts->generated_ns, kind->generated ? ns : 0);
+    if (kind->plain && ns >= LARGE_PRODUCT_NS)
+        facts->plain_ns = knee_add_ns(facts->plain_ns, ns);
+    if (kind->wide && work == KNEE_KERNEL_PRODUCT && ns >= LARGE_PRODUCT_NS)
+        facts->wide_product_ns = knee_add_ns(facts->wide_product_ns, ns);
+    if (kind->wide && work == KNEE_KERNEL_ATTENTION)
+        facts->wide_attention_ns = knee_add_ns(facts->wide_attention_ns, ns);
+    if (work == KNEE_KERNEL_OPTIMIZER && !kind->fused)
+        facts->unfused_optimizer_ns = knee_add_ns(facts->unfused_optimizer_ns, ns);
+}
+
 static void add_span(const struct knee_rank_account *rank, const struct knee_span *span,
-                     const struct name_kind *kind, size_t *run, struct knee_rank_facts *facts)
+                     const struct name_kind *kind, enum knee_kernel_kind work, size_t *run,
+                     struct knee_rank_facts *facts)
 {
     int64_t ns = span->end_ns - span->start_ns;
     if (span->kind == KNEE_SPAN_COPY) {
@@ -165,13 +225,11 @@ static void add_span(const struct knee_rank_account *rank, const struct knee_spa
         facts->copies[kind->copy].exposed_ns =
             knee_add_ns(facts->copies[kind->copy].exposed_ns, exposed_ns(rank, span, run));
     } else {
-        facts->kernels[kind->work].count++;
-        facts->kernels[kind->work].total_ns = knee_add_ns(facts->kernels[kind->work].total_ns, ns);
+        facts->kernels[work].count++;
+        facts->kernels[work].total_ns = knee_add_ns(facts->kernels[work].total_ns, ns);
         if (ns < KNEE_SHORT_KERNEL_NS)
-            facts->kernels[kind->work].short_ns += ns;
-        facts->generated_ns = knee_add_ns(facts->generated_ns, kind->generated ? ns : 0);
-        if (kind->plain && ns >= LARGE_PRODUCT_NS)
-            facts->plain_ns = knee_add_ns(facts->plain_ns, ns);
+            facts->kernels[work].short_ns += ns;
+        add_kind(work, kind, ns, facts);
     }
 }
 
@@ -214,6 +272,8 @@ static bool share_work(const struct knee_rank_account *rank, const struct knee_o
     struct name_kind *kinds = knee_resize(alloc, NULL, size);
     struct steps steps = steps_of(outcome);
     struct softmax softmax = {0};
+    struct chain chain = {0};
+    struct knee_marks optimizers = {rank->trace->optimizers, rank->trace->optimizer_count};
     if (!kinds)
         return false;
     memset(kinds, 0, size);
@@ -222,13 +282,17 @@ static bool share_work(const struct knee_rank_account *rank, const struct knee_o
         if (span->kind == KNEE_SPAN_COMM || !in_complete(&steps, span->start_ns))
             continue;
         const struct name_kind *kind = kind_of(rank->trace, span->name, kinds);
-        add_span(rank, span, kind, &run, facts);
+        enum knee_kernel_kind work = work_of(optimizers, span, kind);
+        add_span(rank, span, kind, work, &run, facts);
+        if (span->kind != KNEE_SPAN_COPY)
+            add_to_chain(&chain, work, span->end_ns - span->start_ns, facts);
         if (kind->softmax) {
             softmax.ns = knee_add_ns(softmax.ns, span->end_ns - span->start_ns);
             softmax.forward += kind->forward;
             softmax.backward += !kind->forward;
         }
     }
+    end_chain(&chain, facts);
     share_scores(rank, outcome, kinds, &softmax, facts);
     knee_resize(alloc, kinds, 0);
     return true;
@@ -325,6 +389,18 @@ static int64_t window_ns(const struct knee_rank_account *rank)
     return rank->to_ns > rank->from_ns ? rank->to_ns - rank->from_ns : 1;
 }
 
+/* Has the kernel of the call that ended at `end_ns` run before? Then its code is loaded, and the
+ * call waited for something else: a lock that another thread holds. */
+static bool has_run(const struct knee_rank *rank, int64_t end_ns)
+{
+    size_t of = 0, before = 0;
+    while (of < rank->span_count && rank->spans[of].launch_ns != end_ns)
+        of++;
+    while (before < of && of < rank->span_count && rank->spans[before].name != rank->spans[of].name)
+        before++;
+    return before < of && of < rank->span_count;
+}
+
 /* One launch that takes long while the GPU has nothing to do loads or compiles code; with a busy
  * GPU it only waits for room in the queue. The recording may begin with it: then the GPU's window
  * does not. */
@@ -334,7 +410,8 @@ static bool launch_loads(const struct knee_rank_account *rank, struct knee_rank_
     int64_t all =
         window_ns(rank) + (start < rank->from_ns && end > start ? rank->from_ns - start : 0);
     int64_t inside_from = start > rank->from_ns ? start : rank->from_ns;
-    if (end <= start || (double)(end - start) < LAUNCH_SHARE * (double)all)
+    if (end <= start || (double)(end - start) < LAUNCH_SHARE * (double)all ||
+        has_run(rank->source, end))
         return false;
     int64_t inside = end > inside_from ? end - inside_from : 0;
     if (inside > 0 && 2 * (inside - empty_ns(rank, inside_from, end)) > end - start)

@@ -139,6 +139,11 @@ static void walk_rank_facts(struct knee_cursor *c, struct knee_rank_facts *facts
     walk_count(c, &facts->generated_ns);
     walk_count(c, &facts->plain_ns);
     walk_count(c, &facts->scores_ns);
+    walk_count(c, &facts->fused_ns);
+    walk_count(c, &facts->longest_ns);
+    walk_count(c, &facts->wide_product_ns);
+    walk_count(c, &facts->wide_attention_ns);
+    walk_count(c, &facts->unfused_optimizer_ns);
     KNEE_FIELD(c, facts->gap_start_ns);
     knee_cursor_check_time(c, facts->gap_start_ns);
     walk_count(c, &facts->gap_ns);

@@ -209,8 +209,9 @@ TEST(rows_do_not_depend_on_each_other)
         struct knee_changes none = changes_of("", &cluster);
         struct knee_replay table, alone, wires;
         assert_int_equal(knee_replay(&all.account, &none, NULL, &table, NULL), KNEE_OK);
-        assert_int_equal(knee_replay_standard(&all.account, is_wire, "wire", NULL, &wires, NULL),
-                         KNEE_OK);
+        assert_ok(knee_replay_standard(
+            &all.account, &(struct knee_replay_table){.wanted = is_wire, .context = "wire"}, NULL,
+            &wires, NULL));
         assert_int_equal(wires.row_count, 3);
         for (size_t i = 0; i < wires.row_count; i++)
             assert_memory_equal(&wires.rows[i], row_named(&table, wires.rows[i].name),
