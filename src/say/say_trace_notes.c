@@ -31,6 +31,7 @@ static void note_account(const struct knee_account *account, const struct knee_d
         [KNEE_STEPS_ANNOTATION] = "steps are cut by annotations: no prof.step() in the trace",
         [KNEE_STEPS_OPTIMIZER] = "steps are cut by the optimizer: no prof.step() in the trace",
         [KNEE_STEPS_SEQUENCE] = "steps are cut by the repeating collectives",
+        [KNEE_STEPS_KERNELS] = "steps are cut by the repeating kernels",
         [KNEE_STEPS_NONE] = "no steps in the trace: times are of the whole file",
     };
     if (cut_by[account->step_source])

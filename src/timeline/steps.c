@@ -7,12 +7,13 @@
  * ended it. So steps follow each other, and their mean is the time from start to start whether the
  * GPU lags behind the host or waits for it.
  *
- * Without marks of steps, the sequence of collectives is searched for a period; without that the
- * whole file is one step.
+ * Without marks of steps, the sequence of collectives is searched for a period, then that of the
+ * kernels of the main stream; without that the whole file is one step.
  */
 #include "timeline/account.h"
 
 #include "base/text.h"
+#include "timeline/kinds.h"
 #include "timeline/marks.h"
 
 #include <string.h>
@@ -151,7 +152,7 @@ static void cut_by_marks(struct knee_rank_account *rank, struct knee_marks marks
     cuts->end_ns = rank->end_ns > end_ns ? rank->end_ns : end_ns;
 }
 
-/* ---- Steps from the collectives ---- */
+/* ---- Steps from what repeats: collectives, else kernels ---- */
 
 static uint64_t signature(const struct knee_call *call)
 {
@@ -159,62 +160,148 @@ static uint64_t signature(const struct knee_call *call)
     return (hash ^ call->group) * 0x9e3779b97f4a7c15u;
 }
 
-/* What the calls repeat: the last `length` of them, every `period`. */
+/* What may repeat: a rank's collectives, or the kernels of one stream (rows of its spans). */
+struct sequence {
+    const struct knee_rank *source;
+    const uint32_t *spans; /* NULL: the calls */
+    size_t count;
+};
+
+/* Its last `length` entries repeat every `period`. */
 struct repeat {
     size_t period, length;
 };
 
-static uint64_t from_the_end(const struct knee_rank *source, size_t i)
+static uint64_t from_the_end(const struct sequence *s, size_t i)
 {
-    return signature(&source->calls[source->call_count - 1 - i]);
+    size_t row = s->count - 1 - i;
+    return s->spans ? s->source->spans[s->spans[row]].name : signature(&s->source->calls[row]);
 }
 
 /* Collectives of one kind say nothing about steps. */
-static bool is_varied(const struct knee_rank *source, size_t period)
+static bool is_varied(const struct sequence *s, size_t period)
 {
     for (size_t i = 1; i < period; i++)
-        if (from_the_end(source, i) != from_the_end(source, 0))
+        if (from_the_end(s, i) != from_the_end(s, 0))
             return true;
     return false;
 }
 
-/* Finds the longest end of the sequence that repeats with a period at least twice. The calls before
- * it (building groups, broadcasting weights) belong to no step. The repeating part must be most of
- * the calls. borders[n]: the longest proper border of the last n calls (Knuth, Morris, Pratt). */
-static struct repeat find_repeat(const struct knee_rank *source, uint32_t *borders)
+/* Finds the longest end of the sequence that repeats with a period at least twice. What comes
+ * before it (building groups, broadcasting weights) belongs to no step. The repeating part must be
+ * `most` of it. borders[n]: the longest proper border of the last n entries (Knuth, Morris, Pratt).
+ */
+static struct repeat find_repeat(const struct sequence *s, double most, uint32_t *borders)
 {
     struct repeat best = {0};
-    size_t count = source->call_count;
     borders[0] = 0;
-    for (size_t n = 1, border = 0; n <= count; n++) {
+    for (size_t n = 1, border = 0; n <= s->count; n++) {
         if (n > 1) {
-            while (border && from_the_end(source, border) != from_the_end(source, n - 1))
+            while (border && from_the_end(s, border) != from_the_end(s, n - 1))
                 border = borders[border];
-            border += from_the_end(source, border) == from_the_end(source, n - 1);
+            border += from_the_end(s, border) == from_the_end(s, n - 1);
         }
         borders[n] = (uint32_t)border;
-        if ((n - border) * 2 <= n && n * 5 >= count * 3)
+        if ((n - border) * 2 <= n && (double)n >= most * (double)s->count)
             best = (struct repeat){n - border, n};
     }
-    return best.period && is_varied(source, best.period) ? best : (struct repeat){0};
+    return best.period && is_varied(s, best.period) ? best : (struct repeat){0};
+}
+
+/* The stream that more than half of the kernels run on; false: there is none. */
+static bool main_stream(const struct knee_rank *source, int32_t *stream)
+{
+    size_t lead = 0, own = 0;
+    for (size_t i = 0; i < source->span_count; i++) { /* the only one that can be (Boyer, Moore) */
+        *stream = lead ? *stream : source->spans[i].stream;
+        lead = source->spans[i].stream == *stream ? lead + 1 : lead - 1;
+    }
+    for (size_t i = 0; i < source->span_count; i++)
+        own += source->spans[i].stream == *stream;
+    return 2 * own > source->span_count;
+}
+
+/* Layers repeat too. A step has a backward pass, many kernels, and is nearly all that is recorded:
+ * of one step the backward passes of its layers are two thirds. */
+#define LEAST_STEP  50
+#define LEAST_STEPS 3
+#define NEARLY_ALL  0.9
+#define COLLECTIVES 0.6
+
+static bool is_step(const struct knee_trace *trace, const struct sequence *s, struct repeat repeat)
+{
+    if (repeat.period < LEAST_STEP || repeat.length < LEAST_STEPS * repeat.period)
+        return false;
+    for (size_t i = 0; i < repeat.period; i++) {
+        const char *name = trace->names[from_the_end(s, i)];
+        if (knee_has_word(name, "backward") || knee_has_word(name, "bwd") ||
+            knee_has_word(name, "dgrad"))
+            return true;
+    }
+    return false;
+}
+
+/* The kernels of a rank's main stream; false: out of memory. Free spans. */
+static bool list_kernels(const struct knee_rank *source, const struct knee_alloc *alloc,
+                         struct sequence *out, uint32_t **spans)
+{
+    int32_t stream = 0;
+    *out = (struct sequence){.source = source};
+    *spans = NULL;
+    if (source->span_count < LEAST_STEPS * LEAST_STEP || source->span_count > UINT32_MAX / 2 ||
+        !main_stream(source, &stream))
+        return true;
+    *spans = knee_resize(alloc, NULL, source->span_count * sizeof **spans);
+    for (size_t i = 0; *spans && i < source->span_count; i++)
+        if (source->spans[i].stream == stream)
+            (*spans)[out->count++] = (uint32_t)i;
+    out->spans = *spans;
+    return *spans != NULL;
 }
 
 /* Complete are the steps whose next one begins in the window. */
-static void cut_by_sequence(const struct knee_rank_account *rank, struct repeat repeat,
-                            struct knee_cuts *cuts)
+static void cut_by_sequence(const struct knee_rank_account *rank, const struct sequence *s,
+                            struct repeat repeat, struct knee_cuts *cuts)
 {
     const struct knee_rank *source = rank->source;
     int64_t number = 0;
-    for (size_t c = source->call_count - repeat.length; c < source->call_count;
-         c += repeat.period) {
-        int64_t at_ns = source->spans[source->calls[c].span].start_ns;
+    for (size_t c = s->count - repeat.length; c < s->count; c += repeat.period) {
+        int64_t at_ns = source->spans[s->spans ? s->spans[c] : source->calls[c].span].start_ns;
         if (number == 0 && at_ns > rank->start_ns)
             add_cut(cuts, rank->start_ns, -1, false);
-        bool complete = c + repeat.period < source->call_count;
+        bool complete = c + repeat.period < s->count;
         add_cut(cuts, at_ns, complete ? number : -1, complete);
         number++;
     }
     cuts->end_ns = rank->end_ns;
+}
+
+/* Without marks. False: out of memory. */
+static bool cut_by_repetition(const struct knee_rank_account *rank, const struct knee_alloc *alloc,
+                              struct knee_cuts *cuts)
+{
+    const struct knee_rank *source = rank->source;
+    struct sequence calls = {.source = source, .count = source->call_count}, kernels;
+    size_t most = source->call_count > source->span_count ? source->call_count : source->span_count;
+    uint32_t *borders = knee_resize(alloc, NULL, (most + 1) * sizeof *borders), *spans = NULL;
+    struct repeat repeat = {0};
+    bool good = borders != NULL;
+    cuts->source = KNEE_STEPS_NONE;
+    if (good && (repeat = find_repeat(&calls, COLLECTIVES, borders)).period) {
+        cut_by_sequence(rank, &calls, repeat, cuts);
+        cuts->source = KNEE_STEPS_SEQUENCE;
+    } else if (good && (good = list_kernels(source, alloc, &kernels, &spans)) &&
+               is_step(rank->trace, &kernels,
+                       repeat = find_repeat(&kernels, NEARLY_ALL, borders))) {
+        cut_by_sequence(rank, &kernels, repeat, cuts);
+        cuts->source = KNEE_STEPS_KERNELS;
+    } else if (good) {
+        add_cut(cuts, rank->start_ns, 0, true);
+        cuts->end_ns = rank->end_ns;
+    }
+    knee_resize(alloc, borders, 0);
+    knee_resize(alloc, spans, 0);
+    return good;
 }
 
 bool knee_cut_steps(struct knee_rank_account *rank, const struct knee_alloc *alloc,
@@ -222,28 +309,24 @@ bool knee_cut_steps(struct knee_rank_account *rank, const struct knee_alloc *all
 {
     const struct knee_trace *trace = rank->trace;
     struct knee_marks marks = knee_marks_of(trace->steps, trace->step_count, rank->source->device);
-    size_t calls = rank->source->call_count,
-           most = (2 * marks.count > calls ? 2 * marks.count : calls) + 3;
-    size_t room = (marks.count + 2) * sizeof(struct reach),
-           borders = (calls + 1) * sizeof(uint32_t);
-    void *scratch = knee_resize(alloc, NULL, room > borders ? room : borders);
+    size_t calls = rank->source->call_count, kernels = rank->source->span_count / LEAST_STEP;
+    size_t most = 2 * marks.count > calls ? 2 * marks.count : calls;
     memset(cuts, 0, sizeof *cuts);
-    cuts->list = knee_resize(alloc, NULL, most * sizeof *cuts->list);
-    bool good = scratch && cuts->list;
-    struct repeat repeat = {0};
+    cuts->list =
+        knee_resize(alloc, NULL, ((most > kernels ? most : kernels) + 3) * sizeof *cuts->list);
+    bool good = cuts->list != NULL;
     if (good && marks.count) {
-        find_reach(rank, marks, scratch);
-        cut_by_marks(rank, marks, scratch, cuts);
-    } else if (good && (repeat = find_repeat(rank->source, scratch)).period) {
-        cut_by_sequence(rank, repeat, cuts);
+        struct reach *rows = knee_resize(alloc, NULL, (marks.count + 2) * sizeof *rows);
+        good = rows != NULL;
+        if (good) {
+            find_reach(rank, marks, rows);
+            cut_by_marks(rank, marks, rows, cuts);
+        }
+        cuts->source = trace->step_source;
+        knee_resize(alloc, rows, 0);
     } else if (good) {
-        add_cut(cuts, rank->start_ns, 0, true);
-        cuts->end_ns = rank->end_ns;
+        good = cut_by_repetition(rank, alloc, cuts);
     }
-    cuts->source = marks.count     ? trace->step_source
-                   : repeat.period ? KNEE_STEPS_SEQUENCE
-                                   : KNEE_STEPS_NONE;
-    knee_resize(alloc, scratch, 0);
     if (good) {
         rank->from_ns = cuts->list[0].at_ns < rank->start_ns ? cuts->list[0].at_ns : rank->start_ns;
         rank->to_ns = cuts->end_ns;
