@@ -64,7 +64,7 @@ struct knee_choices {
     const char *what; /* "GPU preset" */
     size_t (*count)(void);
     const char *(*name)(size_t row);
-    int (*spelt)(const char *text);  /* row of another spelling, -1: none; may be NULL */
+    int (*spelt)(const char *text);          /* row of another spelling, -1: none; may be NULL */
     const char *(*advice)(const char *text); /* of a name that is not in the list; may be NULL */
 };
 

@@ -299,7 +299,8 @@ static bool is_binary(struct knee_slice text)
     return odd * 20 > looked;
 }
 
-/* A profile of a step is no output of a job: rank0.json would count as a rank without a word. */
+/* A profile of a step is not output of a job: rank0.json would count as a rank that printed
+ * nothing. */
 static bool is_timeline(struct knee_slice text)
 {
     const struct knee_file_kind *kind = knee_file_kind_of("", text.at, text.length);
