@@ -31,17 +31,21 @@ static size_t find_exactly(const struct knee_keys *keys, const char *name)
     return row;
 }
 
+/* People say all words of a line, and old files too; a table has one of them. */
+static const char *const synonyms[][3] = {{"workers", "gpus", "ranks"}, {"lora", "lora-rank", ""}};
+
+static bool says_one(const char *const *words, const char *name)
+{
+    return knee_same_name(name, words[0]) || knee_same_name(name, words[1]) ||
+           knee_same_name(name, words[2]);
+}
+
 size_t knee_keys_find(const struct knee_keys *keys, const char *name)
 {
-    /* People say all of these; a table has one of them. */
-    static const char *const processes[] = {"workers", "gpus", "ranks"};
     size_t row = find_exactly(keys, name);
-    for (size_t i = 0; row == keys->count && i < sizeof processes / sizeof *processes; i++) {
-        if (!knee_same_name(name, processes[i]))
-            continue;
-        for (size_t j = 0; row == keys->count && j < sizeof processes / sizeof *processes; j++)
-            row = find_exactly(keys, processes[j]);
-    }
+    for (size_t i = 0; row == keys->count && i < sizeof synonyms / sizeof *synonyms; i++)
+        for (size_t j = 0; row == keys->count && j < 3 && says_one(synonyms[i], name); j++)
+            row = find_exactly(keys, synonyms[i][j]);
     return row;
 }
 

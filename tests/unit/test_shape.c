@@ -106,7 +106,7 @@ TEST(flops_of_the_operations_add_up)
         "model llama3-8b|model gpt3-175b|model qwen2.5-7b|model gemma2-9b|model mixtral-8x7b|"
         "model deepseek-v3|model qwen3-235b-a22b|model llama3-8b lora 64|"
         "model llama3-8b linear-layers 24 bare-layers 8|"
-        "model mixtral-8x7b linear-layers 8 attention-gate 1 lora 16";
+        "model mixtral-8x7b linear-layers 8 attention-gate 1 lora-rank 16";
     for (struct pieces p = {.rest = models}; next_piece(&p);) {
         struct knee_shape s = shape_of(p.text);
         struct knee_recipe recipe;
