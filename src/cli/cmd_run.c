@@ -52,10 +52,9 @@ static bool has_new_torch(const char *folder, size_t length, bool *found)
     glob_t names;
     unsigned major = 0, minor = 0;
     int used =
-        snprintf(pattern, sizeof pattern, "%.*s/../lib*/python3*/{site,dist}-packages/torch-[0-9]*",
-                 (int)length, folder);
-    *found =
-        used > 0 && (size_t)used < sizeof pattern && glob(pattern, GLOB_BRACE, NULL, &names) == 0;
+        snprintf(pattern, sizeof pattern, /* site or dist: musl has no GLOB_BRACE */
+                 "%.*s/../lib*/python3*/[sd]i[ts][et]-packages/torch-[0-9]*", (int)length, folder);
+    *found = used > 0 && (size_t)used < sizeof pattern && glob(pattern, 0, NULL, &names) == 0;
     if (!*found)
         return false;
     const char *release = strstr(names.gl_pathv[0], "/torch-") + strlen("/torch-");
