@@ -370,7 +370,14 @@ static void hold_floor(const struct knee_diagnosis *d, struct knee_lever *lever)
     lever->high_s = fmax(lever->high_s, floor_s);
 }
 
-/* What to try in a program that is not PyTorch's; nothing where it is not a CUDA program either. */
+/* Do copies to pageable memory hold up the GPU more than copies from it? */
+static bool copies_out(const struct knee_diagnosis *d)
+{
+    return d->copies[KNEE_COPY_OUT_PAGEABLE].exposed_s > d->copies[KNEE_COPY_IN_PAGEABLE].exposed_s;
+}
+
+/* What to try; in a program that is not PyTorch's its words, and nothing where it is not a CUDA
+ * program either. */
 static const char *how_of(const struct knee_diagnosis *d, const struct knee_lever *lever)
 {
     static const struct {
@@ -390,6 +397,8 @@ static const char *how_of(const struct knee_diagnosis *d, const struct knee_leve
     for (size_t i = 0; i < sizeof of_cuda / sizeof *of_cuda; i++)
         if (d->program != KNEE_PROGRAM_TORCH && strcmp(lever->name, of_cuda[i].name) == 0)
             return d->program == KNEE_PROGRAM_CUDA ? of_cuda[i].how : "";
+    if (copies_out(d) && strcmp(lever->name, "hidden copies") == 0)
+        return "argmax, mean or loss on the GPU before .cpu()";
     return lever->how;
 }
 
@@ -507,9 +516,7 @@ static unsigned not_replayed(const struct knee_diagnosis *d)
 {
     /* the host waits inside the call that copies to pageable memory, and the replay leaves calls as
      * long as they were */
-    bool out =
-        d->copies[KNEE_COPY_OUT_PAGEABLE].exposed_s > d->copies[KNEE_COPY_IN_PAGEABLE].exposed_s;
-    return barred_by_recording(d) | (out ? KNEE_LEVER_COPY : 0);
+    return barred_by_recording(d) | (copies_out(d) ? KNEE_LEVER_COPY : 0);
 }
 
 /* A row of the replay that is one of the changes offered. */

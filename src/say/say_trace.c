@@ -230,6 +230,13 @@ static void why_copies(const struct speech *s, struct knee_text *text)
     knee_text_puts(text, ".");
 }
 
+static void head_pageable(const struct speech *s, struct knee_text *text)
+{
+    knee_text_puts(text, s->f.copy == KNEE_COPY_OUT_PAGEABLE
+                             ? "Copy less to the host: copies to pageable memory hold up the GPU."
+                             : "Pin host memory: copies from pageable memory hold up the GPU.");
+}
+
 static void why_fused(const struct speech *s, struct knee_text *text)
 {
     bool first = true;
@@ -280,8 +287,7 @@ static const struct {
     {"even workers", head_even, why_even, NULL},
     {"fewer launches", head_launches, why_launches, NULL},
     {"faster loader", head_loader, why_loader, NULL},
-    {"hidden copies", NULL, why_copies,
-     "Pin host memory: copies from or to pageable memory hold up the GPU."},
+    {"hidden copies", head_pageable, why_copies, NULL},
     {"no device copies", head_device, why_copies, NULL},
     {"copies beside compute", NULL, why_copies,
      "Copy less between host and GPU, or copy while the GPU computes."},
