@@ -117,6 +117,12 @@ static void say_action(const char *row, struct knee_text *text)
         knee_change_words(row, text);
 }
 
+/* A host-bound step that was recorded with a profiler, and no step without it is given. */
+static bool is_slowed(const struct knee_replay *r)
+{
+    return r->host_pace == 1 && r->host_share > KNEE_HOST_BOUND;
+}
+
 static void say_best(const struct knee_replay *r, const struct knee_replay_row *best,
                      struct knee_said *said)
 {
@@ -131,12 +137,15 @@ static void say_best(const struct knee_replay *r, const struct knee_replay_row *
         PUT(&name, "no gain from ");
         knee_change_words(r->rows[0].name, &name);
     }
-    if (name.data)
+    if (name.data && is_slowed(r)) /* how much faster than without the profiler is not known */
+        knee_text_printf(&said->headline, "%c%s: about %s per step.", knee_capital(*name.data),
+                         name.data + 1, SAY_TIME(best->step_s));
+    else if (name.data)
         knee_text_printf(&said->headline, "%c%s: %s throughput.", knee_capital(*name.data),
                          name.data + 1, SAY_TIMES(1 + best->gain));
     knee_text_end(&name, &said->headline);
-    PUT(&said->reason, "The step goes from {time} to {time}.", r->replayed_step_s,
-        SPAN(best->step_s, best->low_s, best->high_s));
+    PUT(&said->reason, "The step goes from {time}{} to {time}.", r->replayed_step_s,
+        is_slowed(r) ? " with the profiler" : "", SPAN(best->step_s, best->low_s, best->high_s));
     if (best->training_changes)
         PUT(&said->reason, " It changes training: check the loss.");
     if (r->standard && knee_change_replayed(r->rows[0].name, &lever) && *lever.how)
@@ -172,7 +181,7 @@ static void say_profiler(const struct knee_replay *r, struct knee_said *said)
     if (r->host_pace != 1)
         PUT(&said->assumed, "host time is {share} of the recorded one, by --step-time",
             r->host_pace);
-    else if (r->host_share > KNEE_HOST_BOUND)
+    else if (is_slowed(r))
         PUT(&said->assumed,
             "the host is as slow as recorded. Profilers slow it: such steps ran 1.2 to 2.5 times "
             "faster without one. Pass the measured step with --step-time");
