@@ -192,14 +192,15 @@ FORCE:
 wasm_flags = --target=wasm32-wasi -std=c17 -D_DEFAULT_SOURCE -ffp-contract=off -Oz -flto -mnontrapping-fptoint -msign-ext -mbulk-memory -fno-builtin-fmin -fno-builtin-fmax -DKNEE_JSON_ONLY=1 -Iinclude -Isrc
 web_src   := web/core.c web/lanes.c web/spans.c web/lean.c web/heap.c web/math.c
 # What web/lean.c stands in for.
-page_leaves := src/read/run/torchtitan.c src/timeline/where.c src/predict/simulate/simulate.c src/read/trace/op_log.c src/replay/slowdown.c src/say/say_slowdown.c src/say/say_where.c src/read/yaml.c src/read/cluster/cluster_read.c src/fit/fit.c src/ask/ask_commands.c src/ask/ask_diff_logs.c src/read/run/sacct.c src/judge/sched_account.c src/say/say_jobs.c src/predict/plan/published_runs.c src/read/hang/text_layout.c src/judge/idle_gaps.c src/judge/doctor/site_rules.c
+page_leaves := src/read/run/torchtitan.c src/timeline/where.c src/predict/simulate/simulate.c src/read/trace/op_log.c src/replay/slowdown.c src/say/say_slowdown.c src/say/say_where.c src/read/yaml.c src/read/cluster/cluster_read.c src/fit/fit.c src/ask/ask_commands.c src/ask/ask_diff_logs.c src/read/run/sacct.c src/judge/sched_account.c src/say/say_jobs.c src/predict/plan/published_runs.c src/read/hang/text_layout.c src/judge/idle_gaps.c src/judge/doctor/site_rules.c src/judge/doctor/alike.c src/read/log/log_csv.c
 # What -Oz runs, less what makes the packed page larger: it cuts zeros out of the data (11 KB) and sorts functions by their use.
 wasm_tidy := $(patsubst %,--%,dce remove-unused-names remove-unused-brs optimize-instructions precompute-propagate simplify-locals-nostructure \
   vacuum remove-unused-brs coalesce-locals simplify-locals vacuum coalesce-locals reorder-locals vacuum merge-blocks remove-unused-brs \
   remove-unused-names merge-blocks precompute-propagate optimize-instructions rse vacuum)
 wasm_passes := --enable-bulk-memory --enable-sign-ext --enable-nontrapping-float-to-int --shrink-level=2 --optimize-level=2 --low-memory-unused \
-  --duplicate-function-elimination --flatten --rereloop $(wasm_tidy) $(wasm_tidy) --optimize-added-constants-propagate --dae-optimizing \
-  --duplicate-function-elimination --remove-unused-module-elements
+  --duplicate-function-elimination --inlining-optimizing --flatten --rereloop $(wasm_tidy) $(wasm_tidy) --optimize-added-constants-propagate --dae-optimizing \
+  --duplicate-function-elimination $(patsubst %,--%,optimize-instructions simplify-locals coalesce-locals reorder-locals remove-unused-brs vacuum) \
+  --remove-unused-module-elements
 wasm_obj  := $(patsubst %.c,build/wasm/%.o,$(filter-out $(page_leaves),$(lib_src)) $(web_src) $(patsubst $(B)/%,build/%,$(gen_src)))
 build/wasm/%.o: %.c
 	@mkdir -p $(@D)

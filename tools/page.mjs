@@ -22,7 +22,7 @@ const put = (page, mark, text) => {
 };
 // LZMA without its header of 13 bytes: a tenth smaller than gzip. The loader holds the decoder, for these settings.
 const lzma = (data) => {
-  const done = spawnSync("xz", ["-c", "--format=lzma", "--lzma1=dict=1MiB,lc=3,lp=0,pb=0,nice=273,mf=bt4,depth=1000"], { input: data, maxBuffer: 1 << 24 });
+  const done = spawnSync("xz", ["-c", "--format=lzma", "--lzma1=dict=1MiB,lc=2,lp=0,pb=0,nice=273,mf=bt4,depth=1000"], { input: data, maxBuffer: 1 << 24 });
   if (done.status !== 0) throw new Error(`xz is needed to pack the page: ${done.error ?? done.stderr}`);
   return done.stdout.subarray(13);
 };

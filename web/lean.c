@@ -3,6 +3,7 @@
  * files that the Makefile names in `page_leaves`, whose bytes would not fit into the page. */
 #include "ask/ask_measured.h"
 #include "base/error.h"
+#include "judge/doctor/doctor_judge.h"
 #include "knee_doctor.h"
 #include "knee_out.h"
 #include "knee_plan.h"
@@ -11,6 +12,7 @@
 #include "knee_scale.h"
 #include "predict/plan/published_runs.h"
 #include "read/hang/job_record.h"
+#include "read/log/log.h"
 #include "say/answers.h"
 #include "say/scale_fields.h"
 #include "say/trace_fields.h"
@@ -44,6 +46,20 @@ knee_status knee_torchtitan_read(const char *text, size_t length, const char *na
     (void)text, (void)length, (void)layers, (void)plan;
     return not_here(name, "reads no torchtitan files", err);
 }
+
+/* Files dropped on the page are of one host. */
+void knee_check_alike(struct knee_checkup *out, struct knee_facts *hosts, size_t count)
+{
+    (void)out, (void)hosts, (void)count;
+}
+
+/* Of measured collectives the page reads what benchmarks print, not tables. */
+static bool is_never(struct knee_slice text)
+{
+    (void)text;
+    return false;
+}
+const struct knee_log_format knee_log_csv = {"CSV", is_never, NULL};
 
 /* Presets are compared with logs as they are; hosts without GPUs have none and would need a fit. */
 knee_status knee_fit(const struct knee_log_view *logs, const struct knee_cluster *prior,

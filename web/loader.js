@@ -52,11 +52,11 @@ const kneeCore = (bytes) => {
   out.set(bytes.subarray(48 + head[0], 48 + head[0] + head[1]), done);
   return out;
 };
-// A decoder of LZMA (7-Zip's lzma-specification.txt) for lc = 3, lp = 0, pb = 0 and a dictionary as large as what comes out.
+// A decoder of LZMA (7-Zip's lzma-specification.txt) for lc = 2, lp = 0, pb = 0 and a dictionary as large as what comes out.
 // All probabilities lie in one array; the names below are where each table begins in it.
 const kneeUnpack = (bytes, size) => {
   const isMatch = 0, isRep = 12, isRep0 = 24, isRep1 = 36, isRep2 = 48, isLong = 60, slots = 72, special = 328, align = 443, lengths = 459, repLengths = 973, literals = 1487;
-  const p = new Uint16Array(literals + 8 * 768).fill(1024), out = new Uint8Array(size);
+  const p = new Uint16Array(literals + 4 * 768).fill(1024), out = new Uint8Array(size);
   const r = new Uint32Array([-1, 0]); // range, code: in an array, so that they stay plain 32-bit numbers
   let at = 1, done = 0, state = 0, rep0 = 0, rep1 = 0, rep2 = 0, rep3 = 0;
   while (at < 5) r[1] = (r[1] << 8) | bytes[at++];
@@ -83,7 +83,7 @@ const kneeUnpack = (bytes, size) => {
   const lengthOf = (from) => (!bit(from) ? tree(from + 2, 3) : !bit(from + 1) ? 8 + tree(from + 10, 3) : 16 + tree(from + 18, 8));
   while (done < size) {
     if (!bit(isMatch + state)) {
-      const table = literals + 768 * (done ? out[done - 1] >> 5 : 0);
+      const table = literals + 768 * (done ? out[done - 1] >> 6 : 0);
       let symbol = 1;
       if (state > 6) {
         let other = out[done - rep0 - 1];

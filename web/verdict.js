@@ -20,7 +20,7 @@ const withoutFolder = (words) => words.replace(/\b(run|other)\//g, "");
 const linesOf = (answer) => {
   const v = { ...answer, ...answer.verdict }, said = answer.answer && typeof answer.answer === "object" ? answer.answer : {};
   const sentence = withoutFolder(v.formal ?? v.sentence ?? "").trim(), first = said.headline ?? v.headline ?? v.do ?? "";
-  return { void: asFields(withoutFolder(said.void ?? v.void ?? "")), do: asFields(first || sentence), why: asFields(said.reason ?? v.reason ?? v.why ?? ""), buys: asFields(said.effect ?? v.effect ?? v.buys ?? ""), formal: first ? sentence : "" };
+  return { void: asFields(withoutFolder(said.void ?? v.void ?? "")), do: asFields(first || sentence), why: asFields(said.reason ?? v.reason ?? v.why ?? ""), buys: asFields(said.effect ?? v.effect ?? v.buys ?? ""), formal: first ? asFields(sentence) : "" };
 };
 
 // Technical terms show their definition on hover.

@@ -110,8 +110,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
             char **files = NULL;
             int64_t step;
             uint64_t bytes;
-            if (cli_rings_sampled(&rings, &step, &files, &bytes, &err) == KNEE_OK)
-                cli_rings_free_files(files);
+            cli_rings_sampled(&rings, &step, &files, &bytes, &err); /* files go with the rings */
             cli_rings_release(&rings);
         }
     } else {

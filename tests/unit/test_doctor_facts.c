@@ -933,7 +933,7 @@ static const struct {
 static size_t make_hosts(const char *lines, struct knee_facts *hosts)
 {
     size_t count = 0;
-    for (const char *end = lines; end; lines = end + 1, count++) {
+    for (const char *end = lines; end; lines = end ? end + 1 : NULL, count++) {
         assert_true(count < MOST_HOSTS);
         end = strchr(lines, '|');
         hosts[count] = (struct knee_facts){0};
