@@ -49,7 +49,7 @@ static void *carve(char **at, size_t count, size_t size)
 
 static size_t lane_of(const struct knee_graph *g, const struct knee_node *n)
 {
-    return (size_t)(g->ranks[n->rank].first_lane + n->lane);
+    return (size_t)g->ranks[n->rank].first_lane + (size_t)n->lane;
 }
 
 /* Nodes such that each lane's are in order: those of a recording are, those of a change may not be.
