@@ -8,11 +8,12 @@
 #include "base/error.h"
 #include "base/keys.h"
 #include "cli/cli.h"
+#include "reach/files.h"
 #include "reach/runtime.h"
 
 #include <dirent.h>
 #include <errno.h>
-#include <glob.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -44,23 +45,44 @@ static void set_variable(void *ctx, const char *name, const char *value)
     *good = setenv(name, value, 0) == 0 && *good;
 }
 
+/* The release in the name of PyTorch's folder: FOLDER/lib*, python3*, *-packages, torch-RELEASE. */
+static bool find_release(const char *folder, size_t level, char *release, size_t size)
+{
+    static const char *const starts[] = {"lib", "python3", "", "torch-"};
+    size_t length = strlen(starts[level]);
+    char path[PATH_MAX];
+    struct dirent *entry;
+    bool found = false;
+    int fd = knee_open_folder(AT_FDCWD, folder, KNEE_INPUT_NAMED);
+    DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+    if (fd >= 0 && !dir)
+        close(fd);
+    while (dir && !found && (entry = readdir(dir))) {
+        const char *name = entry->d_name;
+        if (strncmp(name, starts[level], length) != 0 || (level == 2 && !strstr(name, "-packages")))
+            continue;
+        if (level == 3)
+            found = name[length] >= '0' && name[length] <= '9' &&
+                    (size_t)snprintf(release, size, "%s", name + length) < size;
+        else if ((size_t)snprintf(path, sizeof path, "%s/%s", folder, name) < sizeof path)
+            found = find_release(path, level + 1, release, size);
+    }
+    if (dir)
+        closedir(dir);
+    return found;
+}
+
 /* Does the Python beside `folder`/program have PyTorch 2.9 or newer? By the name of the package's
  * folder: to start Python and ask it takes seconds. *found: it has some PyTorch. */
 static bool has_new_torch(const char *folder, size_t length, bool *found)
 {
-    char pattern[PATH_MAX];
-    glob_t names;
+    char parent[PATH_MAX], release[64];
     unsigned major = 0, minor = 0;
-    int used =
-        snprintf(pattern, sizeof pattern, /* site or dist: musl has no GLOB_BRACE */
-                 "%.*s/../lib*/python3*/[sd]i[ts][et]-packages/torch-[0-9]*", (int)length, folder);
-    *found = used > 0 && (size_t)used < sizeof pattern && glob(pattern, 0, NULL, &names) == 0;
-    if (!*found)
-        return false;
-    const char *release = strstr(names.gl_pathv[0], "/torch-") + strlen("/torch-");
-    bool known = sscanf(release, "%u.%u", &major, &minor) == 2;
-    globfree(&names);
-    return known && (major > 2 || (major == 2 && minor >= 9));
+    int used = snprintf(parent, sizeof parent, "%.*s/..", (int)length, folder);
+    *found = used > 0 && (size_t)used < sizeof parent &&
+             find_release(parent, 0, release, sizeof release);
+    return *found && sscanf(release, "%u.%u", &major, &minor) == 2 &&
+           (major > 2 || (major == 2 && minor >= 9));
 }
 
 /* The first PyTorch beside the program, or beside the programs of the path. */
