@@ -5,6 +5,7 @@
 #ifndef KNEE_DOCTOR_H
 #define KNEE_DOCTOR_H
 
+#include "base/map.h"
 #include "knee_collective.h"
 
 /* ---- Facts: what is known of one host ------------------------------------------------------- */
@@ -30,8 +31,8 @@ struct knee_facts {
     size_t dropped; /* beyond KNEE_FACTS_MAX */
     bool sorted, no_memory;
     struct knee_fact_page *pages;
-    uint32_t *slots; /* rows + 1 by the hash of key and subject, as far as they are indexed */
-    size_t slot_count, indexed;
+    struct knee_map index; /* by subject and key: row + 1 (uint32_t) */
+    size_t indexed;        /* rows in it */
     const struct knee_alloc *alloc;
 };
 #define KNEE_FACTS_MAX ((size_t)1 << 17)

@@ -5,6 +5,7 @@
 #ifndef KNEE_ROLLCALL_H
 #define KNEE_ROLLCALL_H
 
+#include "base/map.h"
 #include "knee_timeline.h"
 
 /* One rank's part in one collective. Ranks that name the same group and sequence number are in the
@@ -46,8 +47,7 @@ struct knee_rollcall {
     size_t entry_count, entry_capacity;
     struct knee_comm_group *groups;
     size_t group_count, group_capacity;
-    uint32_t *slots; /* groups by name: row + 1, or 0; for whoever adds to it */
-    size_t slot_count;
+    struct knee_map names; /* of the groups, for whoever adds to it */
     struct knee_roll_source *sources;
     size_t source_count, source_capacity;
     char **frames; /* "/home/a/train.py:16 (evaluate)", each once */

@@ -19,53 +19,17 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-struct visit {
-    dev_t device;
-    ino_t file;
-    bool taken; /* it is in the list */
-};
-
-static size_t visit_slot(const struct visit *visits, size_t capacity, struct visit wanted)
+/* Whether the file is in the list, to be set, the first time; NULL later: links and other names
+ * that lead to the same file count once. */
+static bool *visit(struct cli_files *files, const struct stat *info)
 {
-    size_t at = (size_t)wanted.file * 0x9e3779b1u & (capacity - 1);
-    while (visits[at].file &&
-           (visits[at].file != wanted.file || visits[at].device != wanted.device))
-        at = (at + 1) & (capacity - 1);
-    return at;
-}
-
-static bool grow_visits(struct cli_files *files)
-{
-    size_t capacity = files->visit_capacity ? files->visit_capacity * 2 : 256;
-    struct visit *visits = calloc(capacity, sizeof *visits);
-    for (size_t i = 0; i < files->visit_capacity && visits; i++)
-        if (files->visits[i].file)
-            visits[visit_slot(visits, capacity, files->visits[i])] = files->visits[i];
-    if (!visits)
-        return false;
-    free(files->visits);
-    files->visits = visits;
-    files->visit_capacity = capacity;
-    return true;
-}
-
-/* The file's row the first time, NULL later: links and other names that lead to the same file count
- * once. */
-static struct visit *visit(struct cli_files *files, const struct stat *info)
-{
-    struct visit wanted = {info->st_dev, info->st_ino, false};
-    if (files->visit_count * 2 >= files->visit_capacity && !grow_visits(files)) {
-        files->failed = true;
-        return NULL;
-    }
-    struct visit *row = &files->visits[visit_slot(files->visits, files->visit_capacity, wanted)];
-    if (row->file) {
-        files->again += row->taken;
-        return NULL;
-    }
-    *row = wanted;
-    files->visit_count++;
-    return row;
+    size_t known = files->visits.rows.count;
+    knee_map_part(&files->visits, &info->st_dev, sizeof info->st_dev);
+    bool *taken = knee_map_row(&files->visits, &info->st_ino, sizeof info->st_ino, sizeof *taken);
+    files->failed = files->failed || !taken;
+    bool again = files->visits.rows.count == known;
+    files->again += taken && again && *taken;
+    return again ? NULL : taken;
 }
 
 /* ---- One file ---- */
@@ -184,7 +148,7 @@ static void search_folder(struct cli_files *files, const char *folder, const cha
     while (dir && (entry = readdir(dir))) {
         char path[4096];
         struct stat info, link;
-        struct visit *row;
+        bool *taken;
         if (entry->d_name[0] == '.')
             continue;
         size_t length = (size_t)snprintf(path, sizeof path, "%s/%s", folder, entry->d_name);
@@ -198,8 +162,8 @@ static void search_folder(struct cli_files *files, const char *folder, const cha
             files->unfollowed++;
         else if (!there || !S_ISREG(info.st_mode))
             files->unfollowed += knee_file_ends_like_trace(path);
-        else if ((row = visit(files, &info)))
-            row->taken = add_found(files, path, command);
+        else if ((taken = visit(files, &info)))
+            *taken = add_found(files, path, command);
     }
     if (dir)
         closedir(dir);
@@ -237,11 +201,11 @@ void cli_files_find(struct cli_files *files, const char *const *words, size_t co
                 qsort(files->rows + before, files->count - before, sizeof *files->rows, natural);
         } else {
             bool regular = stat(words[i], &info) == 0 && S_ISREG(info.st_mode);
-            struct visit *row = regular ? visit(files, &info) : NULL;
-            if (!regular || row)
+            bool *taken = regular ? visit(files, &info) : NULL;
+            if (!regular || taken)
                 add_named(files, words[i]);
-            if (row)
-                row->taken = true;
+            if (taken)
+                *taken = true;
         }
     }
 }
@@ -263,7 +227,7 @@ void cli_files_release(struct cli_files *files)
     for (size_t i = 0; i < files->count; i++)
         free(files->rows[i].name);
     free(files->rows);
-    free(files->visits);
+    knee_map_release(&files->visits);
     *files = (struct cli_files){0};
 }
 

@@ -3,6 +3,7 @@
 #ifndef KNEE_CLI_INPUT_FILES_H
 #define KNEE_CLI_INPUT_FILES_H
 
+#include "base/map.h"
 #include "cli/cli.h"
 #include "read/file_kinds.h"
 
@@ -23,8 +24,7 @@ struct cli_files {
     size_t unsearched;                /* folders too deep or not readable, names too long */
     size_t unfollowed;                /* links to folders; traces by name that are no files */
     bool (*wanted)(const char *path); /* of a folder's files; NULL: those that a command takes */
-    struct visit *visits;             /* a hash table of the files there are so far */
-    size_t visit_count, visit_capacity;
+    struct knee_map visits;           /* the files there are so far: bool, in the list */
 };
 
 enum { CLI_DEEPEST = 6 }; /* folders inside folders */

@@ -2,7 +2,7 @@
 /* Two recordings side by side: which label moved, and which kernels and operations moved with it.
  */
 #include "base/error.h"
-#include "base/hash.h"
+#include "base/map.h"
 #include "base/text.h"
 #include "judge/judge.h"
 #include "timeline/account.h"
@@ -15,41 +15,6 @@
 
 #define MUCH_LARGER 1.5 /* than the mean over ranks */
 enum { KINDS = 512 };   /* of collectives that are compared; each side has the largest first */
-
-struct names {
-    struct knee_mover *list;
-    size_t count, capacity;
-    const struct knee_alloc *alloc;
-    bool failed;
-};
-
-/* Open addressing; `capacity` is a power of two and never full. */
-static struct knee_mover *slot_of(struct names *names, const char *name, size_t length)
-{
-    size_t at = knee_keyed(knee_hash_key_for(names->list), name, length) & (names->capacity - 1);
-    while (names->list[at].name &&
-           (names->list[at].length != length || memcmp(names->list[at].name, name, length) != 0))
-        at = (at + 1) & (names->capacity - 1);
-    return &names->list[at];
-}
-
-static void grow(struct names *names)
-{
-    struct names larger = {.capacity = names->capacity ? names->capacity * 2 : 1024,
-                           .alloc = names->alloc};
-    larger.list = knee_resize(names->alloc, NULL, larger.capacity * sizeof *larger.list);
-    if (!larger.list) {
-        names->failed = true;
-        return;
-    }
-    memset(larger.list, 0, larger.capacity * sizeof *larger.list);
-    for (size_t i = 0; i < names->capacity; i++)
-        if (names->list[i].name)
-            *slot_of(&larger, names->list[i].name, names->list[i].length) = names->list[i];
-    larger.count = names->count;
-    knee_resize(names->alloc, names->list, 0);
-    *names = larger;
-}
 
 /* One recording of the two, and by what its work is summed. */
 struct side {
@@ -69,21 +34,17 @@ static size_t shapes_at(const char *name)
     return at;
 }
 
-static void add_span(struct names *names, const struct side *side, const char *name,
+static void add_span(struct knee_map *names, const struct side *side, const char *name,
                      const struct knee_span *span)
 {
     double each = 1 / (side->run.diagnosis->steps * (double)side->run.account->rank_count);
     size_t length = side->operations && !side->shapes ? shapes_at(name) : strlen(name);
-    if (names->count * 2 >= names->capacity)
-        grow(names);
-    if (names->failed)
+    struct knee_mover *mover = knee_map_row(names, name, length, sizeof *mover);
+    if (!mover)
         return;
-    struct knee_mover *mover = slot_of(names, name, length);
-    if (!mover->name) {
+    if (!mover->name)
         *mover =
             (struct knee_mover){.name = name, .length = length, .shape = "", .kind = span->kind};
-        names->count++;
-    }
     if (mover->kind == KNEE_SPAN_COPY) /* products clear memory before they write to it */
         mover->kind = span->kind;
     *(side->after ? &mover->after_s : &mover->before_s) +=
@@ -93,7 +54,7 @@ static void add_span(struct names *names, const struct side *side, const char *n
 
 /* Adds a recording's time per step and rank, name by name: work of complete steps only. Work whose
  * operation is not known stands under its kernel's name; collectives are compared by themselves. */
-static void add_side(struct names *names, const struct side *side)
+static void add_side(struct knee_map *names, const struct side *side)
 {
     const struct knee_account *account = side->run.account;
     for (size_t r = 0; r < account->rank_count && !names->failed; r++) {
@@ -123,17 +84,13 @@ static int most_change_first(const void *left, const void *right)
 }
 
 /* The largest changes into `out`, KNEE_MOVERS at most; returns how many. */
-static size_t take_movers(struct names *names, struct knee_mover *out)
+static size_t take_movers(const struct knee_list *rows, struct knee_mover *out)
 {
-    size_t kept = 0;
-    for (size_t i = 0; i < names->capacity; i++)
-        if (names->list[i].name)
-            names->list[kept++] = names->list[i];
-    if (kept > 1)
-        qsort(names->list, kept, sizeof *names->list, most_change_first);
-    kept = kept < KNEE_MOVERS ? kept : KNEE_MOVERS;
+    size_t kept = rows->count < KNEE_MOVERS ? rows->count : KNEE_MOVERS;
     if (kept)
-        memcpy(out, names->list, kept * sizeof *out);
+        qsort(rows->data, rows->count, sizeof *out, most_change_first);
+    if (kept)
+        memcpy(out, rows->data, kept * sizeof *out);
     return kept;
 }
 
@@ -141,15 +98,16 @@ static size_t take_movers(struct names *names, struct knee_mover *out)
 static bool compare_kernels(struct side before, struct side after, const struct knee_alloc *alloc,
                             struct knee_comparison *out)
 {
-    struct names names = {.alloc = alloc};
+    struct knee_map names = {.alloc = alloc};
     add_side(&names, &before);
     add_side(&names, &after);
-    if (before.operations)
-        out->operation_count = names.failed ? 0 : take_movers(&names, out->operations);
-    else
-        out->mover_count = names.failed ? 0 : take_movers(&names, out->movers);
-    knee_resize(alloc, names.list, 0);
-    return !names.failed;
+    bool good = !names.failed;
+    if (good && before.operations)
+        out->operation_count = take_movers(&names.rows, out->operations);
+    else if (good)
+        out->mover_count = take_movers(&names.rows, out->movers);
+    knee_map_release(&names);
+    return good;
 }
 
 /* Are operations of the framework recorded, and, with `shapes`, the shapes of their inputs? */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Collectives by kind: how many, how large, how long on the wire, how long waiting, which axis. */
-#include "base/hash.h"
+#include "base/map.h"
 #include "base/order.h"
 #include "timeline/account.h"
 
@@ -23,14 +23,14 @@ struct sums {
     size_t waits;
 };
 
-enum { MOST_KINDS = 4096, SLOTS = 4 * MOST_KINDS };
+enum { MOST_KINDS = 4096 };
 
 struct table {
     struct knee_collective_account *rows;
     struct sums *sums;
     size_t count;
-    size_t further;      /* calls of kinds that no row was left for */
-    uint16_t *slots;     /* hash table: row + 1 */
+    size_t further; /* calls of kinds that no row was left for */
+    struct knee_map kinds;
     struct timed *timed; /* of one rank alone, by call; else NULL */
 };
 
@@ -40,34 +40,21 @@ struct timed {
     int64_t duration_ns;
 };
 
-static size_t hash_kind(const struct table *t, const struct knee_call *call, const char *group)
-{
-    struct knee_hash_key key = knee_hash_key_for(t->slots);
-    uint64_t numbers[] = {(uint64_t)call->op, (uint64_t)call->bytes, (uint64_t)call->group_size,
-                          knee_keyed(key, group, strlen(group))};
-    return (size_t)(knee_keyed(key, numbers, sizeof numbers) >> 40);
-}
-
-static bool same_kind(const struct knee_collective_account *row, const struct knee_call *call,
-                      const char *group)
-{
-    return row->op == call->op && row->bytes == call->bytes &&
-           row->group_size == call->group_size && strcmp(row->algorithm, call->algorithm) == 0 &&
-           strcmp(row->protocol, call->protocol) == 0 && strcmp(row->group, group) == 0;
-}
-
 /* The row of a call's kind; past a few thousand kinds the last one takes the rest. */
 static size_t row_of(struct table *t, const struct knee_rank_account *rank,
                      const struct knee_call *call)
 {
     const char *group = name_at(rank->trace, call->group);
-    size_t slot = hash_kind(t, call, group) % SLOTS;
-    for (; t->slots[slot]; slot = (slot + 1) % SLOTS)
-        if (same_kind(&t->rows[t->slots[slot] - 1], call, group))
-            return t->slots[slot] - 1u;
-    if (t->count == MOST_KINDS) {
+    const int64_t numbers[] = {call->op, call->bytes, call->group_size};
+    knee_map_part(&t->kinds, numbers, sizeof numbers);
+    knee_map_part(&t->kinds, call->algorithm, strlen(call->algorithm) + 1);
+    knee_map_part(&t->kinds, call->protocol, strlen(call->protocol) + 1);
+    size_t row = knee_map_add(&t->kinds, group, strlen(group));
+    if (row < t->count)
+        return row;
+    if (t->count == MOST_KINDS || t->kinds.failed) {
         t->further++;
-        return t->count - 1;
+        return MOST_KINDS - 1;
     }
     t->sums[t->count] = (struct sums){.shortest_ns = INT64_MAX};
     t->rows[t->count] = (struct knee_collective_account){
@@ -81,7 +68,6 @@ static size_t row_of(struct table *t, const struct knee_rank_account *rank,
         .bytes = call->bytes,
         .group_size = call->group_size,
     };
-    t->slots[slot] = (uint16_t)(t->count + 1);
     return t->count++;
 }
 
@@ -92,6 +78,8 @@ static void add_call(const struct knee_account *account, const struct knee_match
     const struct knee_call *call = &rank->source->calls[c];
     const struct knee_span *span = &rank->source->spans[call->span];
     size_t row = row_of(t, rank, call);
+    if (t->kinds.failed)
+        return;
     struct sums *sums = &t->sums[row];
     int64_t duration = span->end_ns - span->start_ns;
     t->rows[row].calls++;
@@ -217,15 +205,17 @@ bool knee_sum_collectives(struct knee_account *account, const struct knee_matche
     struct table t = {
         .rows = knee_resize(alloc, NULL, most * sizeof *t.rows),
         .sums = knee_resize(alloc, NULL, most * sizeof *t.sums),
-        .slots = knee_resize(alloc, NULL, SLOTS * sizeof *t.slots),
+        .kinds = {.alloc = alloc},
         .timed = alone ? knee_resize(alloc, NULL, calls * sizeof *t.timed) : NULL,
     };
-    bool good = t.rows && t.sums && t.slots && (t.timed || !alone);
+    bool good = t.rows && t.sums && (t.timed || !alone);
     if (good) {
-        memset(t.slots, 0, SLOTS * sizeof *t.slots);
         for (size_t r = 0; r < account->rank_count; r++)
             for (size_t c = 0; c < account->ranks[r].source->call_count; c++)
                 add_call(account, m, r, c, &t);
+        good = !t.kinds.failed;
+    }
+    if (good) {
         name_axes(&t, account);
         take_means(&t);
         if (alone)
@@ -238,7 +228,7 @@ bool knee_sum_collectives(struct knee_account *account, const struct knee_matche
         knee_resize(alloc, t.rows, 0);
     }
     knee_resize(alloc, t.sums, 0);
-    knee_resize(alloc, t.slots, 0);
+    knee_map_release(&t.kinds);
     knee_resize(alloc, t.timed, 0);
     return good;
 }

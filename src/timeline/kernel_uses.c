@@ -6,7 +6,7 @@
  */
 #include "timeline/where.h"
 
-#include "base/hash.h"
+#include "base/map.h"
 #include "base/order.h"
 #include "base/text.h"
 
@@ -26,62 +26,25 @@ struct sample {
 };
 
 struct table {
-    struct knee_kernel_use *rows;
-    struct sample *samples; /* of all spans */
+    struct knee_map names, uses; /* uses: rows of struct knee_kernel_use */
+    struct sample *samples;      /* of all spans */
     size_t sample_count;
     uint32_t turns;
-    uint64_t *hashes;
-    size_t count, capacity;
-    uint32_t *slots; /* row + 1 */
-    size_t slot_count;
     const struct knee_alloc *alloc;
     bool failed;
 };
 
-static bool grow(struct table *t)
-{
-    size_t capacity = t->capacity ? 2 * t->capacity : 256, slots = 4 * capacity;
-    struct knee_kernel_use *rows = knee_resize(t->alloc, t->rows, capacity * sizeof *rows);
-    t->rows = rows ? rows : t->rows;
-    uint64_t *hashes = knee_resize(t->alloc, t->hashes, capacity * sizeof *hashes);
-    t->hashes = hashes ? hashes : t->hashes;
-    uint32_t *places = knee_resize(t->alloc, t->slots, slots * sizeof *places);
-    t->slots = places ? places : t->slots;
-    if (!rows || !hashes || !places) {
-        t->failed = true;
-        return false;
-    }
-    t->capacity = capacity;
-    t->slot_count = slots;
-    memset(t->slots, 0, slots * sizeof *t->slots);
-    for (uint32_t i = 0; i < t->count; i++) {
-        size_t at = (size_t)(t->hashes[i] & (slots - 1));
-        while (t->slots[at])
-            at = (at + 1) & (slots - 1);
-        t->slots[at] = i + 1;
-    }
-    return true;
-}
-
-/* The row of a name and a number of blocks; NULL: no memory. */
-static struct knee_kernel_use *row_of(struct table *t, const char *name, uint64_t hash,
+/* The row of a name, by its number, and a number of blocks; NULL: no memory. */
+static struct knee_kernel_use *row_of(struct table *t, const char *name, int64_t number,
                                       int64_t blocks)
 {
-    uint64_t both[] = {hash, (uint64_t)blocks};
-    hash = knee_keyed(knee_hash_key_for(t), both, sizeof both);
-    if (t->failed || (t->count == t->capacity && !grow(t)))
-        return NULL;
-    size_t at = (size_t)(hash & (t->slot_count - 1));
-    for (; t->slots[at]; at = (at + 1) & (t->slot_count - 1)) {
-        struct knee_kernel_use *row = &t->rows[t->slots[at] - 1];
-        if (t->hashes[t->slots[at] - 1] == hash && row->blocks == blocks &&
-            strcmp(row->name, name) == 0)
-            return row;
+    const int64_t both[] = {number, blocks};
+    struct knee_kernel_use *row = knee_map_row(&t->uses, both, sizeof both, sizeof *row);
+    if (row) {
+        row->name = name;
+        row->blocks = blocks;
     }
-    t->rows[t->count] = (struct knee_kernel_use){.name = name, .blocks = blocks};
-    t->hashes[t->count++] = hash;
-    t->slots[at] = (uint32_t)t->count;
-    return &t->rows[t->count - 1];
+    return row;
 }
 
 /* Communication of a rank as disjoint intervals. */
@@ -137,7 +100,7 @@ struct rank_walk {
     const struct knee_account *account;
     size_t rank, comm_at, comm_count;
     const struct interval *comm;
-    const uint64_t *hashes; /* of the trace's names */
+    const uint32_t *names; /* numbers of the trace's names */
     const struct knee_step_account *step;
     uint32_t turn; /* grows with each step of each rank */
     double each;   /* 1 / (ranks x steps) */
@@ -151,7 +114,7 @@ static void add_span(struct table *t, struct rank_walk *w, const struct knee_spa
     int64_t beside = beside_ns(span, w->comm, w->comm_count, &w->comm_at);
     if (!knee_in_complete_step(w->account, w->rank, span->start_ns))
         return;
-    struct knee_kernel_use *row = row_of(t, trace->names[span->name], w->hashes[span->name],
+    struct knee_kernel_use *row = row_of(t, trace->names[span->name], w->names[span->name],
                                          copy ? -1 : blocks_of(trace, span->launch));
     if (!row)
         return;
@@ -168,7 +131,8 @@ static void add_span(struct table *t, struct rank_walk *w, const struct knee_spa
     row->bytes += copy ? w->each * bytes_of(trace, span->launch) : 0;
     if (beside == 0 || 2 * beside > span->end_ns - span->start_ns)
         t->samples[t->sample_count++] =
-            (struct sample){(uint32_t)(row - t->rows), row->order, (float)seconds, beside > 0};
+            (struct sample){(uint32_t)(row - (struct knee_kernel_use *)t->uses.rows.data),
+                            row->order, (float)seconds, beside > 0};
 }
 
 static void add_products(struct table *t, const struct rank_walk *w)
@@ -180,7 +144,7 @@ static void add_products(struct table *t, const struct rank_walk *w)
             !knee_in_complete_step(w->account, w->rank, p->first_ns))
             continue;
         struct knee_kernel_use *row =
-            row_of(t, rank->trace->names[p->kernel - 1], w->hashes[p->kernel - 1],
+            row_of(t, rank->trace->names[p->kernel - 1], w->names[p->kernel - 1],
                    blocks_of(rank->trace, p->launch));
         if (!row)
             return;
@@ -195,14 +159,13 @@ static void add_rank(struct table *t, const struct knee_account *account, size_t
     const struct knee_rank_account *rank = &account->ranks[r];
     const struct knee_rank *source = rank->source;
     size_t names = rank->trace->name_count;
-    uint64_t *hashes = knee_resize(t->alloc, NULL, (names + 1) * sizeof *hashes);
+    uint32_t *numbers = knee_resize(t->alloc, NULL, (names + 1) * sizeof *numbers);
     struct interval *comm = knee_resize(t->alloc, NULL, (source->call_count + 1) * sizeof *comm);
-    t->failed = t->failed || !hashes || !comm;
-    for (size_t i = 0; i < names && hashes; i++)
-        hashes[i] =
-            knee_keyed(knee_hash_key_for(t), rank->trace->names[i], strlen(rank->trace->names[i]));
+    t->failed = t->failed || !numbers || !comm;
+    for (size_t i = 0; i < names && numbers; i++)
+        numbers[i] = knee_map_add(&t->names, rank->trace->names[i], strlen(rank->trace->names[i]));
     struct rank_walk w = {
-        .account = account, .rank = r, .comm = comm, .hashes = hashes, .turn = t->turns + 1};
+        .account = account, .rank = r, .comm = comm, .names = numbers, .turn = t->turns + 1};
     w.each = 1 / ((double)account->rank_count * knee_complete_steps(account, r));
     w.comm_count = comm ? comm_of(source, comm) : 0;
     for (size_t i = 0; i < source->span_count && !t->failed; i++)
@@ -211,7 +174,8 @@ static void add_rank(struct table *t, const struct knee_account *account, size_t
     t->turns = w.turn;
     if (!t->failed)
         add_products(t, &w);
-    knee_resize(t->alloc, hashes, 0);
+    t->failed = t->failed || t->names.failed || t->uses.failed;
+    knee_resize(t->alloc, numbers, 0);
     knee_resize(t->alloc, comm, 0);
 }
 
@@ -219,7 +183,7 @@ KNEE_BY_TWO(by_place, struct sample, row, order)
 
 /* The same work in other steps and on other ranks, sometimes with communication beside it and
  * sometimes without: means over the places where both were seen. */
-static void compare_beside(struct table *t)
+static void compare_beside(struct table *t, struct knee_kernel_use *rows, size_t count)
 {
     if (t->sample_count)
         qsort(t->samples, t->sample_count, sizeof *t->samples, by_place);
@@ -230,17 +194,17 @@ static void compare_beside(struct table *t)
             seconds[t->samples[i].beside] += (double)t->samples[i].seconds;
             calls[t->samples[i].beside]++;
         }
-        struct knee_kernel_use *row = &t->rows[t->samples[from].row];
+        struct knee_kernel_use *row = &rows[t->samples[from].row];
         if (calls[0] > 0 && calls[1] > 0) {
             row->places++;
             row->alone_s += seconds[0] / calls[0];
             row->beside_s += seconds[1] / calls[1];
         }
     }
-    for (size_t i = 0; i < t->count; i++) {
-        double places = t->rows[i].places ? (double)t->rows[i].places : NAN;
-        t->rows[i].alone_s /= places;
-        t->rows[i].beside_s /= places;
+    for (size_t i = 0; i < count; i++) {
+        double places = rows[i].places ? (double)rows[i].places : NAN;
+        rows[i].alone_s /= places;
+        rows[i].beside_s /= places;
     }
 }
 
@@ -256,7 +220,8 @@ static int most_first(const void *left, const void *right)
 bool knee_find_kernel_uses(const struct knee_account *account, knee_own_row *const *own,
                            struct knee_where *out)
 {
-    struct table t = {.alloc = out->alloc};
+    struct table t = {
+        .alloc = out->alloc, .names = {.alloc = out->alloc}, .uses = {.alloc = out->alloc}};
     size_t spans = 0;
     for (size_t r = 0; r < account->rank_count; r++)
         spans += account->ranks[r].source->span_count;
@@ -264,14 +229,15 @@ bool knee_find_kernel_uses(const struct knee_account *account, knee_own_row *con
     t.failed = !t.samples;
     for (size_t r = 0; r < account->rank_count && !t.failed; r++)
         add_rank(&t, account, r, own[r]);
+    out->kernel_count = t.uses.rows.count;
+    out->kernels = t.uses.rows.data;
+    t.uses.rows = (struct knee_list){0};
     if (!t.failed)
-        compare_beside(&t);
+        compare_beside(&t, out->kernels, out->kernel_count);
+    if (out->kernel_count)
+        qsort(out->kernels, out->kernel_count, sizeof *out->kernels, most_first);
     knee_resize(t.alloc, t.samples, 0);
-    if (t.count)
-        qsort(t.rows, t.count, sizeof *t.rows, most_first);
-    knee_resize(t.alloc, t.hashes, 0);
-    knee_resize(t.alloc, t.slots, 0);
-    out->kernels = t.rows;
-    out->kernel_count = t.count;
+    knee_map_release(&t.names);
+    knee_map_release(&t.uses);
     return !t.failed;
 }

@@ -8,7 +8,6 @@
 #include "knee_rollcall.h"
 
 #include "base/error.h"
-#include "base/hash.h"
 #include "base/list.h"
 #include "base/sort.h"
 #include "base/text.h"
@@ -48,54 +47,23 @@ bool knee_rollcall_add(struct knee_rollcall *roll, struct knee_entry entry)
     return true;
 }
 
-/* Where the group of this name stands in the index, or would. */
-static size_t slot_of(const struct knee_rollcall *roll, struct knee_slice name)
-{
-    size_t at =
-        knee_keyed(knee_hash_key_for(roll->slots), name.at, name.length) & (roll->slot_count - 1);
-    while (roll->slots[at] && !knee_slice_is(name, roll->groups[roll->slots[at] - 1].name))
-        at = (at + 1) & (roll->slot_count - 1);
-    return at;
-}
-
-/* The index is at most half full. */
-static bool grow_slots(struct knee_rollcall *roll)
-{
-    size_t count = roll->slot_count ? roll->slot_count * 2 : 16;
-    if (2 * (roll->group_count + 1) <= roll->slot_count)
-        return true;
-    uint32_t *slots = knee_resize(roll->alloc, NULL, count * sizeof *slots);
-    if (!slots)
-        return false;
-    memset(slots, 0, count * sizeof *slots);
-    drop(roll->alloc, roll->slots);
-    roll->slots = slots;
-    roll->slot_count = count;
-    for (size_t g = 0; g < roll->group_count; g++)
-        roll->slots[slot_of(roll, knee_slice_of(roll->groups[g].name))] = (uint32_t)g + 1;
-    return true;
-}
-
 uint32_t knee_rollcall_group(struct knee_rollcall *roll, struct knee_slice name)
 {
     char kept[KNEE_ROLL_NAME + 1]; /* as it is kept: cut, control bytes as '?' */
     knee_slice_copy(name, kept, sizeof kept);
     struct knee_slice cut = knee_slice_of(kept);
-    if (!grow_slots(roll))
-        return UINT32_MAX;
-    size_t slot = slot_of(roll, cut);
-    if (roll->slots[slot])
-        return roll->slots[slot] - 1;
-    if (roll->group_count >= KNEE_ROLL_GROUPS ||
-        !knee_room(roll->alloc, &roll->groups, &roll->group_capacity, roll->group_count + 1,
-                   sizeof *roll->groups))
-        return UINT32_MAX;
-    struct knee_comm_group group = {.name = copy(roll->alloc, cut), .size = -1};
+    roll->names.alloc = roll->alloc;
+    uint32_t row = knee_map_add(&roll->names, cut.at, cut.length);
+    if (row < roll->group_count || row >= KNEE_ROLL_GROUPS)
+        return row < roll->group_count ? row : UINT32_MAX;
+    struct knee_comm_group group = {.size = -1};
+    if (knee_room(roll->alloc, &roll->groups, &roll->group_capacity, row + 1, sizeof group))
+        group.name = copy(roll->alloc, cut);
+    roll->names.failed = !group.name;
     if (!group.name)
         return UINT32_MAX;
-    roll->groups[roll->group_count] = group;
-    roll->slots[slot] = (uint32_t)++roll->group_count;
-    return roll->slots[slot] - 1;
+    roll->groups[roll->group_count++] = group;
+    return row;
 }
 
 bool knee_rollcall_describe(struct knee_rollcall *roll, uint32_t group, struct knee_slice words)
@@ -157,7 +125,7 @@ void knee_rollcall_release(struct knee_rollcall *roll)
     drop(roll->alloc, roll->entries);
     drop(roll->alloc, roll->groups);
     drop(roll->alloc, roll->sources);
-    drop(roll->alloc, roll->slots);
+    knee_map_release(&roll->names);
     const struct knee_alloc *alloc = roll->alloc;
     *roll = (struct knee_rollcall){.alloc = alloc};
 }

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* The arena: pieces are zeroed and apart, failure sticks until the release, and nothing is left. */
+/* The arena and the map: pieces are zeroed and apart, a key has one number and row, failure sticks
+ * until the release, and nothing is left. */
 #include "unit.h"
 
 #include "base/arena.h"
+#include "base/map.h"
 
 TEST(pieces_are_zeroed_and_apart)
 {
@@ -33,6 +35,45 @@ TEST(failure_sticks_until_the_release)
         assert_true(arena.failed == !last);
         knee_arena_release(&arena);
         assert_false(arena.failed);
+    }
+}
+
+TEST(a_key_keeps_its_number_and_row)
+{
+    struct knee_map map = {0}, moved;
+    for (int64_t i = 0; i < 3000; i++) { /* the third time as two parts, and the map elsewhere */
+        int64_t key[] = {i % 1000, -(i % 1000)};
+        if (i >= 2000)
+            knee_map_part(&map, key, sizeof *key);
+        int64_t *row = i < 2000 ? knee_map_row(&map, key, sizeof key, sizeof *row)
+                                : knee_map_row(&map, key + 1, sizeof *key, sizeof *row);
+        assert_int_equal(*row, i / 1000);
+        ++*row;
+        moved = map;
+        memset(&map, 0, sizeof map);
+        map = moved;
+    }
+    assert_int_equal(map.rows.count, 1000);
+    assert_int_equal(knee_map_add(&map, "", 0), 1000);
+    assert_int_equal(knee_map_add(&map, "a\0b", 3), 1001);
+    assert_int_equal(knee_map_add(&map, "a\0c", 3), 1002);
+    assert_int_equal(knee_map_add(&map, "", 0), 1000);
+    knee_map_release(&map);
+    knee_map_release(&map);
+}
+
+TEST(a_map_without_memory_stays_so)
+{
+    FOR_EACH_FAILURE(f) {
+        struct knee_map map = {.alloc = &f.alloc};
+        void *row = NULL;
+        for (int i = 0; i < 200; i++)
+            row = knee_map_row(&map, &i, sizeof i, sizeof i);
+        assert_true(map.failed == failing_met(&f));
+        assert_true(map.failed == !row);
+        assert_int_equal(knee_map_add(&map, "more", 4) == KNEE_MAP_NONE, map.failed);
+        knee_map_release(&map);
+        assert_false(map.failed);
     }
 }
 

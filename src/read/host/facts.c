@@ -5,7 +5,6 @@
  */
 #include "read/host/facts.h"
 
-#include "base/hash.h"
 #include "base/number.h"
 #include "base/text.h"
 
@@ -30,7 +29,7 @@ void knee_facts_release(struct knee_facts *facts)
         facts->pages = next;
     }
     knee_resize(facts->alloc, facts->rows, 0);
-    knee_resize(facts->alloc, facts->slots, 0);
+    knee_map_release(&facts->index);
     *facts = (struct knee_facts){.alloc = facts->alloc};
 }
 
@@ -63,17 +62,10 @@ static struct knee_fact *new_row(struct knee_facts *facts)
         facts->dropped++;
         return NULL;
     }
-    if (facts->count == facts->capacity) {
-        size_t capacity = facts->capacity ? 2 * facts->capacity : 256;
-        void *rows = knee_resize(facts->alloc, facts->rows, capacity * sizeof *facts->rows);
-        if (!rows) {
-            facts->no_memory = true;
-            return NULL;
-        }
-        facts->rows = rows;
-        facts->capacity = capacity;
-    }
-    return &facts->rows[facts->count];
+    bool room = knee_room(facts->alloc, &facts->rows, &facts->capacity, facts->count + 1,
+                          sizeof *facts->rows);
+    facts->no_memory = facts->no_memory || !room;
+    return room ? &facts->rows[facts->count] : NULL;
 }
 
 /* "400 Gb/sec" begins with 400, "16x" with 16; "4: ACTIVE" is a code, but its number does no harm.
@@ -121,55 +113,30 @@ void knee_fact_number(struct knee_facts *facts, const char *subject, const char 
         facts->rows[before].number = value;
 }
 
-/* The slot of a key and subject: that of the last row that has them, or an empty one. */
-static uint32_t *slot_of(const struct knee_facts *facts, const char *subject, const char *key)
+/* Where the number of a subject and key's row stands, the last row that has them; NULL: no memory.
+ */
+static uint32_t *row_of(struct knee_facts *facts, const char *subject, const char *key)
 {
-    struct knee_hash_key chance = knee_hash_key_for(facts->slots);
-    uint64_t hash = knee_keyed(chance, subject, strlen(subject)) * 31;
-    for (size_t i = (size_t)(hash ^ knee_keyed(chance, key, strlen(key)));; i++) {
-        uint32_t *slot = &facts->slots[i & (facts->slot_count - 1)];
-        const struct knee_fact *row = *slot ? &facts->rows[*slot - 1] : NULL;
-        if (!row || (strcmp(row->key, key) == 0 && strcmp(row->subject, subject) == 0))
-            return slot;
-    }
-}
-
-/* All rows by key and subject, in a table that is at most half full. */
-static bool index_rows(struct knee_facts *facts)
-{
-    if (2 * facts->count >= facts->slot_count) {
-        size_t wanted = facts->slot_count ? facts->slot_count : 512;
-        while (2 * facts->count >= wanted)
-            wanted *= 2;
-        void *slots = knee_resize(facts->alloc, facts->slots, wanted * sizeof *facts->slots);
-        if (!slots) {
-            facts->no_memory = true;
-            return false;
-        }
-        facts->slots = slots;
-        facts->slot_count = wanted;
-        facts->indexed = 0;
-        memset(slots, 0, wanted * sizeof *facts->slots);
-    }
-    for (; facts->indexed < facts->count; facts->indexed++) {
-        const struct knee_fact *row = &facts->rows[facts->indexed];
-        *slot_of(facts, row->subject, row->key) = (uint32_t)facts->indexed + 1;
-    }
-    return true;
+    facts->index.alloc = facts->alloc;
+    knee_map_part(&facts->index, subject, strlen(subject) + 1);
+    uint32_t *row = knee_map_row(&facts->index, key, strlen(key), sizeof *row);
+    facts->no_memory = facts->no_memory || !row;
+    return row;
 }
 
 void knee_fact_count(struct knee_facts *facts, const char *subject, const char *key,
                      struct knee_slice first)
 {
-    if (!index_rows(facts))
-        return;
-    uint32_t row = *slot_of(facts, subject, key);
-    if (row) {
-        facts->rows[row - 1].number++;
-        return;
-    }
+    for (uint32_t *row; facts->indexed < facts->count; *row = (uint32_t)++facts->indexed)
+        if (!(row = row_of(facts, facts->rows[facts->indexed].subject,
+                           facts->rows[facts->indexed].key)))
+            return;
+    const uint32_t *known = row_of(facts, subject, key);
     size_t before = facts->count;
-    knee_fact_put(facts, subject, key, first);
+    if (known && *known)
+        facts->rows[*known - 1].number++;
+    else if (known)
+        knee_fact_put(facts, subject, key, first);
     if (facts->count > before)
         facts->rows[before].number = 1;
 }
@@ -186,9 +153,8 @@ static int by_key(const void *a, const void *b)
 void knee_facts_sort(struct knee_facts *facts)
 {
     size_t kept = 0;
-    knee_resize(facts->alloc, facts->slots, 0); /* rows move */
-    facts->slots = NULL;
-    facts->slot_count = facts->indexed = 0;
+    knee_map_release(&facts->index); /* rows move */
+    facts->indexed = 0;
     if (!facts->sorted && facts->count > 1)
         qsort(facts->rows, facts->count, sizeof *facts->rows, by_key);
     /* Of several values of one thing the last one that came holds. */

@@ -7,7 +7,7 @@
  * its own.
  */
 #include "base/csv.h"
-#include "base/hash.h"
+#include "base/map.h"
 #include "base/text.h"
 #include "read/log/log.h"
 
@@ -151,24 +151,6 @@ static const char *read_cells(const struct sheet *sheet, const struct knee_csv *
     return NULL;
 }
 
-static bool same_slice(struct knee_slice a, struct knee_slice b)
-{
-    return a.length == b.length && (a.length == 0 || memcmp(a.at, b.at, a.length) == 0);
-}
-
-static bool same_number(double a, double b)
-{
-    return a == b || (isnan(a) && isnan(b));
-}
-
-static bool same_table(const struct cells *a, const struct cells *b)
-{
-    return same_slice(a->op, b->op) && same_slice(a->gpu, b->gpu) &&
-           same_slice(a->label, b->label) && same_slice(a->algorithm, b->algorithm) &&
-           same_number(a->ranks, b->ranks) && same_number(a->nodes, b->nodes) &&
-           same_number(a->hops, b->hops) && same_number(a->share, b->share);
-}
-
 static void begin_table(struct knee_log_reader *r, const struct cells *c)
 {
     struct knee_log *log = &r->log;
@@ -207,30 +189,25 @@ struct group {
     size_t key; /* the row that says what it is of */
 };
 
-#define SLOTS (4 * KNEE_LOGS_MAX)
-
 struct rows {
     struct knee_log_reader *r;
     struct row *row; /* [1 .. count] */
     size_t count, room;
-    struct group *group; /* [0 .. groups) */
-    size_t groups, now;  /* now: the one that the last good row is of; 0 before any */
-    size_t *slot;        /* group + 1 by hash of its key; 0: free */
+    struct group *group;    /* as many as there are tables, or one */
+    size_t now;             /* the one that the last good row is of; 0 before any */
+    struct knee_map tables; /* by what their rows have in common */
 };
 
 static bool start_rows(struct knee_log_reader *r, struct rows *rows)
 {
     const struct knee_alloc *alloc = r->logs->alloc;
-    *rows = (struct rows){.r = r};
+    *rows = (struct rows){.r = r, .tables = {.alloc = alloc}};
     rows->group = knee_resize(alloc, NULL, KNEE_LOGS_MAX * sizeof *rows->group);
-    rows->slot = knee_resize(alloc, NULL, SLOTS * sizeof *rows->slot);
-    if (!rows->group || !rows->slot) {
+    if (rows->group)
+        memset(rows->group, 0, KNEE_LOGS_MAX * sizeof *rows->group);
+    else
         knee_log_out_of_memory(r);
-        return false;
-    }
-    memset(rows->group, 0, KNEE_LOGS_MAX * sizeof *rows->group);
-    memset(rows->slot, 0, SLOTS * sizeof *rows->slot);
-    return true;
+    return rows->group;
 }
 
 static void release_rows(struct rows *rows)
@@ -238,52 +215,38 @@ static void release_rows(struct rows *rows)
     const struct knee_alloc *alloc = rows->r->logs->alloc;
     knee_resize(alloc, rows->row, 0);
     knee_resize(alloc, rows->group, 0);
-    knee_resize(alloc, rows->slot, 0);
-}
-
-static uint64_t hash_of(const struct cells *c)
-{
-    const struct knee_slice words[] = {c->op, c->gpu, c->label, c->algorithm};
-    const double numbers[] = {c->ranks, c->nodes, c->hops, c->share};
-    uint64_t hash = KNEE_HASH_START;
-    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
-        hash = knee_hash_add(knee_hash_add(hash, words[i].at, words[i].length), ",", 1);
-    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
-        double number = isnan(numbers[i]) ? -1 : numbers[i] + 0.0;
-        hash = knee_hash_add(hash, &number, sizeof number);
-    }
-    return hash;
+    knee_map_release(&rows->tables);
 }
 
 /* The group of a good row; a new one where there is none yet. False: there are too many. */
-static bool find_group(struct rows *rows, const struct cells *cells)
+static bool find_group(struct rows *rows, const struct cells *c)
 {
-    size_t slot = hash_of(cells) % SLOTS;
-    for (; rows->slot[slot]; slot = (slot + 1) % SLOTS) {
-        rows->now = rows->slot[slot] - 1;
-        if (same_table(cells, &rows->row[rows->group[rows->now].key].cells))
-            return true;
+    const struct knee_slice words[] = {c->op, c->gpu, c->label, c->algorithm};
+    const double numbers[] = {c->ranks, c->nodes, c->hops, c->share};
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
+        knee_map_part(&rows->tables, &words[i].length, sizeof words[i].length);
+        knee_map_part(&rows->tables, words[i].at, words[i].length);
     }
-    if (rows->groups == KNEE_LOGS_MAX) {
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
+        double number = isnan(numbers[i]) ? -1 : numbers[i] + 0.0;
+        knee_map_part(&rows->tables, &number, sizeof number);
+    }
+    size_t group = knee_map_add(&rows->tables, "", 0);
+    if (rows->tables.failed)
+        knee_log_out_of_memory(rows->r);
+    else if (group == KNEE_LOGS_MAX)
         knee_log_too_many(rows->r);
-        return false;
-    }
-    rows->now = rows->groups++;
-    rows->slot[slot] = rows->now + 1;
-    return true;
+    else
+        rows->now = group;
+    return !rows->r->status;
 }
 
 static void add_row(struct rows *rows, const struct row *row)
 {
-    if (rows->count + 1 >= rows->room) {
-        size_t room = rows->room ? 2 * rows->room : 256;
-        struct row *more = knee_resize(rows->r->logs->alloc, rows->row, room * sizeof *more);
-        if (!more) {
-            knee_log_out_of_memory(rows->r);
-            return;
-        }
-        rows->row = more;
-        rows->room = room;
+    if (!knee_room(rows->r->logs->alloc, &rows->row, &rows->room, rows->count + 2,
+                   sizeof *rows->row)) {
+        knee_log_out_of_memory(rows->r);
+        return;
     }
     size_t at = ++rows->count;
     rows->row[at] = *row;
@@ -321,7 +284,7 @@ static void make_tables(const struct rows *rows)
             begin_table(r, &rows->row[group->key].cells);
         for (size_t i = group->first; i; i = rows->row[i].next)
             take(r, &rows->row[i]);
-    } while (++g < rows->groups && !r->status);
+    } while (++g < rows->tables.keys.count && !r->status);
 }
 
 static void read_table(struct knee_log_reader *r)
