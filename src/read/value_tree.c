@@ -4,6 +4,7 @@
 
 #include "base/decimal.h"
 #include "base/fold.h"
+#include "base/list.h"
 #include "base/text.h"
 
 #include <math.h>
@@ -13,16 +14,9 @@
 
 uint32_t knee_tree_add(struct knee_tree *tree, struct knee_tree_node node)
 {
-    if (tree->count == tree->capacity) {
-        size_t capacity = tree->capacity ? tree->capacity * 2 : 256;
-        if (capacity >= KNEE_TREE_NONE)
-            return KNEE_TREE_NONE;
-        void *grown = knee_resize(tree->alloc, tree->nodes, capacity * sizeof *tree->nodes);
-        if (!grown)
-            return KNEE_TREE_NONE;
-        tree->nodes = grown;
-        tree->capacity = capacity;
-    }
+    if (tree->count + 1 >= KNEE_TREE_NONE ||
+        !knee_room(tree->alloc, &tree->nodes, &tree->capacity, tree->count + 1, sizeof node))
+        return KNEE_TREE_NONE;
     node.next = KNEE_TREE_NONE;
     tree->nodes[tree->count] = node;
     return (uint32_t)tree->count++;

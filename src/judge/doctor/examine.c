@@ -6,6 +6,7 @@
 #include "judge/doctor/doctor_judge.h"
 
 #include "base/format.h"
+#include "base/list.h"
 #include "base/text.h"
 #include "cluster/presets.h"
 
@@ -51,15 +52,10 @@ static struct knee_ailment *fresh(struct knee_checkup *out)
         out->unlisted++;
         return NULL;
     }
-    if (out->count == out->capacity) {
-        size_t capacity = out->capacity ? 2 * out->capacity : 64;
-        void *rows = knee_resize(out->alloc, out->findings, capacity * sizeof *out->findings);
-        if (!rows) {
-            out->no_memory = true;
-            return NULL;
-        }
-        out->findings = rows;
-        out->capacity = capacity;
+    if (!knee_room(out->alloc, &out->findings, &out->capacity, out->count + 1,
+                   sizeof *out->findings)) {
+        out->no_memory = true;
+        return NULL;
     }
     return &out->findings[out->count++];
 }

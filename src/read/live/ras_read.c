@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "base/format.h"
 #include "base/json_values.h"
+#include "base/list.h"
 #include "base/slice.h"
 #include "base/text.h"
 
@@ -23,15 +24,9 @@ struct reading {
 static struct knee_ras_rank *new_row(struct reading *r, bool missing)
 {
     struct knee_ras *ras = r->ras;
-    if (ras->count == ras->room) {
-        size_t room = ras->room ? 2 * ras->room : 64;
-        void *rows = knee_resize(ras->alloc, ras->ranks, room * sizeof *ras->ranks);
-        if (!rows) {
-            r->failed = true;
-            return NULL;
-        }
-        ras->ranks = rows;
-        ras->room = room;
+    if (!knee_room(ras->alloc, &ras->ranks, &ras->room, ras->count + 1, sizeof *ras->ranks)) {
+        r->failed = true;
+        return NULL;
     }
     struct knee_ras_rank *row = &ras->ranks[ras->count++];
     *row = (struct knee_ras_rank){.rank = -1, .pid = -1, .missing = missing};

@@ -4,6 +4,7 @@
 
 #include "base/csv.h"
 #include "base/error.h"
+#include "base/list.h"
 #include "base/text.h"
 
 #include <math.h>
@@ -38,15 +39,9 @@ static const struct {
 bool knee_timed_products_add(struct knee_timed_products *products,
                              struct knee_timed_product product)
 {
-    if (products->count == products->capacity) {
-        size_t wanted = products->capacity ? 2 * products->capacity : 128;
-        struct knee_timed_product *more =
-            knee_resize(products->alloc, products->rows, wanted * sizeof *more);
-        if (!more)
-            return false;
-        products->rows = more;
-        products->capacity = wanted;
-    }
+    if (!knee_room(products->alloc, &products->rows, &products->capacity, products->count + 1,
+                   sizeof product))
+        return false;
     products->rows[products->count++] = product;
     return true;
 }

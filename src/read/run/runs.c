@@ -12,6 +12,7 @@
 #include "base/format.h"
 #include "base/json_values.h"
 #include "base/keys.h"
+#include "base/list.h"
 #include "base/number.h"
 #include "base/text.h"
 #include "job/memory.h"
@@ -534,14 +535,8 @@ static knee_status next_run(struct knee_runs *runs, size_t *room, const char *na
 {
     if (runs->count >= ROWS_MAX)
         return knee_fail(err, KNEE_INPUT, name, "more than %d rows", ROWS_MAX);
-    if (runs->count == *room) {
-        size_t wanted = *room ? 2 * *room : 64;
-        void *more = knee_resize(runs->alloc, runs->run, wanted * sizeof *runs->run);
-        if (!more)
-            return knee_fail(err, KNEE_SYSTEM, name, "out of memory");
-        runs->run = more;
-        *room = wanted;
-    }
+    if (!knee_room(runs->alloc, &runs->run, room, runs->count + 1, sizeof *runs->run))
+        return knee_fail(err, KNEE_SYSTEM, name, "out of memory");
     row->run = &runs->run[runs->count++];
     return KNEE_OK;
 }

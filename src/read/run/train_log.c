@@ -9,6 +9,7 @@
 
 #include "base/csv.h"
 #include "base/fold.h"
+#include "base/list.h"
 
 #include <math.h>
 #include <string.h>
@@ -117,15 +118,9 @@ void knee_train_row_add(struct knee_train_reader *r, const struct train_raw *raw
 {
     if (r->raw_count == TRAIN_ROWS_MAX)
         thin_out(r);
-    if (r->raw_count == r->raw_room) {
-        size_t room = r->raw_room ? 2 * r->raw_room : 256;
-        struct train_raw *more = knee_resize(r->alloc, r->raw, room * sizeof *more);
-        if (!more) {
-            r->failed = true;
-            return;
-        }
-        r->raw = more;
-        r->raw_room = room;
+    if (!knee_room(r->alloc, &r->raw, &r->raw_room, r->raw_count + 1, sizeof *raw)) {
+        r->failed = true;
+        return;
     }
     r->raw[r->raw_count++] = *raw;
 }

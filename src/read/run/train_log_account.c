@@ -10,6 +10,7 @@
 #include "read/run/train_log.h"
 
 #include "base/fold.h"
+#include "base/list.h"
 #include "base/order.h"
 
 #include <math.h>
@@ -106,14 +107,8 @@ bool knee_train_event_read(struct knee_train_reader *r, size_t row, struct knee_
         events->dropped++;
         return true;
     }
-    if (events->count == events->room) {
-        size_t room = events->room ? 2 * events->room : 32;
-        struct train_event *more = knee_resize(r->alloc, events->row, room * sizeof *more);
-        if (!more)
-            return false;
-        events->row = more;
-        events->room = room;
-    }
+    if (!knee_room(r->alloc, &events->row, &events->room, events->count + 1, sizeof event))
+        return false;
     events->row[events->count++] = event;
     return true;
 }

@@ -9,6 +9,7 @@
 #include "read/trace/chakra.h"
 #include "base/error.h"
 #include "base/format.h"
+#include "base/list.h"
 #include "base/order.h"
 #include "base/protobuf.h"
 #include "base/text.h"
@@ -44,26 +45,11 @@ struct graph {
     bool no_memory;
 };
 
-static bool grow(struct graph *g, void **array, size_t count, size_t *capacity, size_t size)
-{
-    if (count < *capacity)
-        return true;
-    size_t larger = *capacity ? *capacity * 2 : 256;
-    void *grown = knee_resize(g->image->alloc, *array, larger * size);
-    if (!grown) {
-        g->no_memory = true;
-        return false;
-    }
-    *array = grown;
-    *capacity = larger;
-    return true;
-}
-
 static void add_dep(struct graph *g, struct item *item, uint64_t id)
 {
-    void *rows = g->deps;
-    if (grow(g, &rows, g->dep_count, &g->dep_capacity, sizeof *g->deps)) {
-        g->deps = rows;
+    g->no_memory = g->no_memory || !knee_room(g->image->alloc, &g->deps, &g->dep_capacity,
+                                              g->dep_count + 1, sizeof *g->deps);
+    if (!g->no_memory) {
         g->deps[g->dep_count++] = id;
         item->dep_count++;
     }
@@ -71,9 +57,9 @@ static void add_dep(struct graph *g, struct item *item, uint64_t id)
 
 static void add_item(struct graph *g, const struct item *item)
 {
-    void *rows = g->items;
-    if (grow(g, &rows, g->count, &g->capacity, sizeof *g->items)) {
-        g->items = rows;
+    g->no_memory = g->no_memory || !knee_room(g->image->alloc, &g->items, &g->capacity,
+                                              g->count + 1, sizeof *g->items);
+    if (!g->no_memory) {
         g->items[g->count++] = *item;
         g->timed = g->timed || item->start_ns >= 0;
     }

@@ -8,6 +8,7 @@
  */
 #include "base/error.h"
 #include "base/format.h"
+#include "base/list.h"
 #include "base/order.h"
 #include "base/text.h"
 #include "read/trace/reader.h"
@@ -169,15 +170,10 @@ static size_t call_length(const char *name)
 void knee_nsys_take_string(struct knee_nsys *n, sqlite3_stmt *row)
 {
     const char *text = (const char *)sqlite3_column_text(row, 1);
-    if (n->string_count == n->string_capacity) {
-        size_t capacity = n->string_capacity ? n->string_capacity * 2 : 256;
-        void *grown = knee_resize(n->trace->alloc, n->strings, capacity * sizeof *n->strings);
-        if (!grown) {
-            n->failed = true;
-            return;
-        }
-        n->strings = grown;
-        n->string_capacity = capacity;
+    if (!knee_room(n->trace->alloc, &n->strings, &n->string_capacity, n->string_count + 1,
+                   sizeof *n->strings)) {
+        n->failed = true;
+        return;
     }
     text = text ? text : "";
     struct knee_nsys_string string = {
@@ -209,16 +205,10 @@ const struct knee_nsys_string *knee_nsys_string_of(const struct knee_nsys *n, in
 
 static void take_pair(struct knee_nsys *n, sqlite3_stmt *row)
 {
-    if (n->pair_count == n->pair_capacity) {
-        size_t capacity = n->pair_capacity ? n->pair_capacity * 2 : 64;
-        struct knee_nsys_pair *pairs =
-            knee_resize(n->trace->alloc, n->pairs, capacity * sizeof *pairs);
-        if (!pairs) {
-            n->failed = true;
-            return;
-        }
-        n->pairs = pairs;
-        n->pair_capacity = capacity;
+    if (!knee_room(n->trace->alloc, &n->pairs, &n->pair_capacity, n->pair_count + 1,
+                   sizeof *n->pairs)) {
+        n->failed = true;
+        return;
     }
     n->pairs[n->pair_count++] = (struct knee_nsys_pair){process_of(sqlite3_column_int64(row, 0)),
                                                         sqlite3_column_int64(row, 1)};

@@ -10,6 +10,7 @@
  */
 #include "base/error.h"
 #include "base/fold.h"
+#include "base/list.h"
 #include "base/order.h"
 #include "base/protobuf.h"
 #include "base/text.h"
@@ -42,21 +43,6 @@ struct plane {
     bool no_memory;
 };
 
-static bool grow(struct plane *p, void **array, size_t count, size_t *capacity, size_t size)
-{
-    if (count < *capacity)
-        return true;
-    size_t larger = *capacity ? *capacity * 2 : 256;
-    void *grown = knee_resize(p->image->alloc, *array, larger * size);
-    if (!grown) {
-        p->no_memory = true;
-        return false;
-    }
-    *array = grown;
-    *capacity = larger;
-    return true;
-}
-
 /* ---- Names ---- */
 
 /* An HLO instruction is named by what stands before its equals sign, without the percent sign. */
@@ -87,12 +73,11 @@ static void take_name(struct plane *p, struct knee_slice entry)
                 display = value.bytes;
         }
     }
-    void *rows = p->names;
     named.name = short_name(name, display);
-    if (grow(p, &rows, p->name_count, &p->name_capacity, sizeof *p->names)) {
-        p->names = rows;
+    p->no_memory = p->no_memory || !knee_room(p->image->alloc, &p->names, &p->name_capacity,
+                                              p->name_count + 1, sizeof named);
+    if (!p->no_memory)
         p->names[p->name_count++] = named;
-    }
 }
 
 KNEE_BY(by_id, struct named, id)
@@ -180,11 +165,10 @@ static bool event_of(struct knee_slice bytes, const struct line *line, uint64_t 
 
 static void add_barrier(struct plane *p, struct interval barrier)
 {
-    void *rows = p->barriers;
-    if (grow(p, &rows, p->barrier_count, &p->barrier_capacity, sizeof barrier)) {
-        p->barriers = rows;
+    p->no_memory = p->no_memory || !knee_room(p->image->alloc, &p->barriers, &p->barrier_capacity,
+                                              p->barrier_count + 1, sizeof barrier);
+    if (!p->no_memory)
         p->barriers[p->barrier_count++] = barrier;
-    }
 }
 
 KNEE_BY(by_end, struct interval, end_ns)
