@@ -5,11 +5,16 @@
  */
 #include "base/number.h"
 #include "bench/bench.h"
-#include "out/json.h"
-#include "out/table.h"
+#include "out/answer.h"
+#include "say/short.h"
 
 #include <math.h>
 #include <stdio.h>
+
+#define BENCH    struct knee_bench
+#define ROW      struct knee_bench_row
+#define PAIR     struct knee_bench_pair
+#define EXCHANGE struct knee_exchange
 
 static const char *algorithm_of(const struct knee_bench *bench, const struct knee_bench_row *row)
 {
@@ -134,12 +139,14 @@ static void text_line(struct knee_text *text, const char *what, const struct kne
     knee_text_printf(text, "# %s: alpha %s, beta %s", what, alpha, rate);
 }
 
-static bool seen_before(const struct knee_bench *bench, size_t i)
+/* Is row i the first of one of our algorithms, and were enough sizes timed for a fit? */
+static bool fits(const struct knee_bench *bench, size_t i, struct knee_line *line)
 {
+    const struct knee_exchange *exchange = bench->rows[i].exchange;
     for (size_t k = 0; k < i; k++)
-        if (bench->rows[k].exchange == bench->rows[i].exchange)
-            return true;
-    return false;
+        if (bench->rows[k].exchange == exchange)
+            return false;
+    return exchange && knee_bench_refit(bench, exchange, line);
 }
 
 static void text_fits(const struct knee_bench *bench, struct knee_text *text)
@@ -152,7 +159,7 @@ static void text_fits(const struct knee_bench *bench, struct knee_text *text)
         const struct knee_exchange *exchange = bench->rows[i].exchange;
         struct knee_line line;
         char what[96];
-        if (!exchange || seen_before(bench, i) || !knee_bench_refit(bench, exchange, &line))
+        if (!fits(bench, i, &line))
             continue;
         snprintf(what, sizeof what, "fit of %s %s, fastest runs", exchange->algorithm,
                  knee_op_name(exchange->op));
@@ -233,188 +240,167 @@ static void write_text(const struct knee_bench *bench, struct knee_text *text)
         knee_text_puts(text, "# nothing stands out\n");
 }
 
-/* ---- JSON ---- */
+/* ---- A measured size: what all formats have, CSV alone, JSON alone ---- */
 
-static void json_config(const struct knee_bench *bench, struct knee_json *json)
+A_NUMBER(elements, ROW, count_of(TOP(BENCH), it))
+A_TEXT(type, void, "float")
+A_TEXT(redop, ROW, redop_of(it->op))
+A_NUMBER(root, ROW, root_of(it->op))
+A_NUMBER(median_us, ROW, it->spread.median_s * 1e6)
+A_NUMBER(alg_rate, ROW, algbw(it))
+A_NUMBER(alg_gb, ROW, algbw(it) * 1e-9)
+A_NUMBER(bus_rate, ROW, busbw(TOP(BENCH), it))
+A_NUMBER(bus_gb, ROW, busbw(TOP(BENCH), it) * 1e-9)
+A_TEXT(collective, ROW, knee_op_name(it->op))
+A_TEXT(algorithm, ROW, algorithm_of(TOP(BENCH), it))
+A_NUMBER(hops, ROW, hops_of(TOP(BENCH), it))
+A_NUMBER(share, ROW, share_of(TOP(BENCH), it))
+A_NUMBER(ranks, void, TOP(BENCH)->rt->size)
+A_NUMBER(nodes, void, TOP(BENCH)->rt->host_count)
+A_TEXT(device, void, TOP(BENCH)->rt->device_name)
+A_NUMBER(seconds, double, *it)
+ROW_OF(rank_row, ROW,
+       it->rank_median_s &&index < (size_t)TOP(BENCH)->rt->size ? &it->rank_median_s[index] : NULL)
+
+static const struct knee_field all_fields[] = {
+    KNEE_GET(collective, "collective", "collective", TEXT, SCREEN, "as nccl-tests names it"),
+    KNEE_GET(algorithm, "algorithm", "algorithm", TEXT, SCREEN, "or the runtime's name"),
+    KNEE_GET(ranks, "ranks", "ranks", COUNT, FULL, "ranks"),
+    KNEE_GET(nodes, "nodes", "nodes", COUNT, FULL, "hosts"),
+    KNEE_FIELD(ROW, spread.count, "iterations", "iterations", COUNT, FULL, "iterations timed"),
+    KNEE_FIELD(ROW, spread.min_s, "min_s", "fastest", TIME, FULL, "slowest rank of each iteration"),
+    KNEE_FIELD(ROW, spread.p95_s, "p95_s", "p95", TIME, FULL, "likewise"),
+    KNEE_FIELD(ROW, spread.max_s, "max_s", "slowest", TIME, FULL, "likewise"),
+    KNEE_FIELD(ROW, expected_s, "expected_s", "expected", TIME, SCREEN, "from the messages"),
+    KNEE_GET(hops, "hops", "hops", NUMBER, FULL, "messages one after another"),
+    KNEE_GET(share, "share", "share", NUMBER, FULL, "of the buffer that a rank sends"),
+};
+static const struct knee_field table_fields[] = {
+    KNEE_AMONG_BY(knee_same_row, all_fields),
+    KNEE_FIELD(ROW, bytes, "bytes", "size", MESSAGE, SCREEN, "of the buffer"),
+    KNEE_FIELD(ROW, spread.median_s, "time_s", "time", TIME, SCREEN, "median"),
+    KNEE_GET(alg_rate, "algbw_Bps", "algbw", RATE, FULL, "size / time"),
+    KNEE_GET(bus_rate, "busbw_Bps", "busbw", RATE, SCREEN, "what a link carries"),
+    KNEE_FIELD(ROW, wrong, "wrong", "wrong", COUNT, FULL, "elements; -1: not looked at"),
+    KNEE_GET(device, "device", "device", TEXT, FULL, "what the ranks run on"),
+};
+static const struct knee_field rank_fields[] = {KEY_BY(seconds, NULL, TIME, "own clock")};
+static const struct knee_field place_fields[] = {
+    KEY_BY(median_us, "time", NUMBER, "us"),
+    KEY_BY(alg_gb, "alg_bw", NUMBER, "GB/s"),
+    KEY_BY(bus_gb, "bus_bw", NUMBER, "GB/s"),
+    KEY(ROW, wrong, "nwrong", COUNT, "wrong elements"),
+};
+static const struct knee_field result_fields[] = {
+    KEY(ROW, bytes, "size", BYTES, "of the buffer"),
+    KEY_BY(elements, "count", COUNT, "elements"),
+    KEY_BY(type, "type", TEXT, "of an element"),
+    KEY_BY(redop, "redop", TEXT, "sum or none"),
+    KEY_BY(root, "root", COUNT, "-1: none"),
+    KNEE_GROUP("out_of_place", place_fields, "as in nccl-tests", .flat = true),
+    KNEE_AMONG_BY(knee_same_row, all_fields),
+    KEY(ROW, spread.median_s, "median_s", TIME, "median"),
+    KEY(ROW, spread.two_modes, "two_modes", YES_NO, "two groups of times"),
+    KNEE_ROWS_BY(rank_row, "rank_median_s", rank_fields, "per rank"),
+};
+
+/* ---- The rest of JSON ---- */
+
+A_NUMBER(zero, void, 0)
+A_NUMBER(one, void, 1)
+A_BOOL(yes, void, true)
+A_NUMBER(rank, void, (double)at->index)
+A_TEXT(host, int, TOP(BENCH)->host_names[*it])
+ROW_OF(rank_host, BENCH, index < (size_t)it->rt->size ? &it->rt->host_of[index] : NULL)
+
+static const struct knee_field device_fields[] = {
+    KEY_BY(rank, "rank", COUNT, "rank"),
+    KEY_BY(host, "hostname", TEXT, "its host"),
+    KEY_BY(zero, "device", COUNT, "0"),
+    KEY_BY(device, "device_info", TEXT, "its device"),
+};
+static const struct knee_field config_fields[] = {
+    KEY_BY(one, "nthreads", COUNT, "1"),
+    KEY_BY(one, "ngpus", COUNT, "1"),
+    KEY(BENCH, options.min_bytes, "minimum_bytes", BYTES, "smallest buffer"),
+    KEY(BENCH, options.max_bytes, "maximum_bytes", BYTES, "largest buffer"),
+    KEY(BENCH, options.factor, "step_factor", NUMBER, "from one size to the next"),
+    KEY(BENCH, options.warmup, "warmup_iters", COUNT, "iterations not timed"),
+    KEY(BENCH, options.iterations, "iterations", COUNT, "iterations timed"),
+    KEY_BY(yes, "validation", YES_NO, "results are checked"),
+    KNEE_ROWS_BY(rank_host, "devices", device_fields, "one per rank"),
+};
+
+static struct knee_line fitted(const struct knee_at *at)
 {
-    const struct knee_bench_options *o = &bench->options;
-    const struct knee_runtime *rt = bench->rt;
-    knee_json_open(json, "config", '{');
-    knee_json_whole(json, "nthreads", 1);
-    knee_json_whole(json, "ngpus", 1);
-    knee_json_number(json, "minimum_bytes", o->min_bytes);
-    knee_json_number(json, "maximum_bytes", o->max_bytes);
-    knee_json_number(json, "step_factor", o->factor);
-    knee_json_number(json, "warmup_iters", o->warmup);
-    knee_json_number(json, "iterations", o->iterations);
-    knee_json_bool(json, "validation", true);
-    knee_json_open(json, "devices", '[');
-    for (int r = 0; r < rt->size; r++) {
-        knee_json_open_flat(json, NULL, '{');
-        knee_json_whole(json, "rank", r);
-        knee_json_string(json, "hostname", bench->host_names[rt->host_of[r]]);
-        knee_json_whole(json, "device", 0);
-        knee_json_string(json, "device_info", bench->rt->device_name);
-        knee_json_close(json, '}');
-    }
-    knee_json_close(json, ']');
-    knee_json_close(json, '}');
+    struct knee_line line = {NAN, NAN, NAN};
+    knee_bench_refit(TOP(BENCH), at->row, &line);
+    return line;
 }
 
-static void json_spread(const struct knee_bench *bench, const struct knee_bench_row *row,
-                        struct knee_json *json)
+/* One of our algorithms that was timed often enough, each once. */
+static const void *fit_row(const struct knee_at *at, size_t index)
 {
-    const struct knee_spread *s = &row->spread;
-    knee_json_whole(json, "iterations", (int64_t)s->count);
-    knee_json_number(json, "min_s", s->min_s);
-    knee_json_number(json, "median_s", s->median_s);
-    knee_json_number(json, "p95_s", s->p95_s);
-    knee_json_number(json, "max_s", s->max_s);
-    knee_json_bool(json, "two_modes", s->two_modes);
-    knee_json_number(json, "expected_s", row->expected_s);
-    knee_json_open_flat(json, "rank_median_s", '[');
-    for (int r = 0; row->rank_median_s && r < bench->rt->size; r++)
-        knee_json_number(json, NULL, row->rank_median_s[r]);
-    knee_json_close(json, ']');
-}
-
-/* nccl-tests' members first: sizes in bytes, times in us, GB/s. */
-static void json_row(const struct knee_bench *bench, const struct knee_bench_row *row,
-                     struct knee_json *json)
-{
-    knee_json_open(json, NULL, '{');
-    knee_json_number(json, "size", row->bytes);
-    knee_json_number(json, "count", count_of(bench, row));
-    knee_json_string(json, "type", "float");
-    knee_json_string(json, "redop", redop_of(row->op));
-    knee_json_whole(json, "root", root_of(row->op));
-    knee_json_open_flat(json, "out_of_place", '{');
-    knee_json_number(json, "time", row->spread.median_s * 1e6);
-    knee_json_number(json, "alg_bw", algbw(row) * 1e-9);
-    knee_json_number(json, "bus_bw", busbw(bench, row) * 1e-9);
-    knee_json_whole(json, "nwrong", row->wrong);
-    knee_json_close(json, '}');
-    knee_json_string(json, "collective", knee_op_name(row->op));
-    knee_json_string(json, "algorithm", algorithm_of(bench, row));
-    knee_json_number(json, "hops", hops_of(bench, row));
-    knee_json_number(json, "share", share_of(bench, row));
-    knee_json_whole(json, "ranks", bench->rt->size);
-    knee_json_whole(json, "nodes", bench->rt->host_count);
-    json_spread(bench, row, json);
-    knee_json_close(json, '}');
-}
-
-static void json_line(struct knee_json *json, const struct knee_line *line)
-{
-    knee_json_number(json, "alpha_s", line->alpha_s);
-    knee_json_number(json, "bytes_per_s", 1 / line->s_per_byte);
-}
-
-static void json_fits(const struct knee_bench *bench, struct knee_json *json)
-{
-    knee_json_open_flat(json, "messages", '{');
-    json_line(json, &bench->wire);
-    knee_json_close(json, '}');
-    knee_json_open(json, "fits", '[');
-    for (size_t i = 0; i < bench->row_count; i++) {
-        const struct knee_exchange *exchange = bench->rows[i].exchange;
-        struct knee_line line;
-        if (!exchange || seen_before(bench, i) || !knee_bench_refit(bench, exchange, &line))
-            continue;
-        knee_json_open_flat(json, NULL, '{');
-        knee_json_string(json, "collective", knee_op_name(exchange->op));
-        knee_json_string(json, "algorithm", exchange->algorithm);
-        json_line(json, &line);
-        knee_json_number(json, "worst_error", line.worst);
-        knee_json_close(json, '}');
-    }
-    knee_json_close(json, ']');
-}
-
-static void json_pairs(const struct knee_bench *bench, struct knee_json *json)
-{
-    knee_json_open(json, "pairs", '[');
-    for (size_t i = 0; i < bench->pair_count; i++) {
-        const struct knee_bench_pair *p = &bench->pairs[i];
-        knee_json_open_flat(json, NULL, '{');
-        knee_json_whole(json, "a", p->a);
-        knee_json_whole(json, "b", p->b);
-        json_line(json, &p->line);
-        knee_json_bool(json, "outlier", p->slow || p->late);
-        knee_json_close(json, '}');
-    }
-    knee_json_close(json, ']');
-}
-
-static void write_json(const struct knee_bench *bench, struct knee_text *text)
-{
-    struct knee_json json = {.text = text};
-    knee_json_open(&json, NULL, '{');
-    knee_json_string(&json, "schema", "knee.bench/1");
-    knee_json_string(&json, "runtime", bench->rt->name);
-    knee_json_bool(&json, "complete", bench->row_count == bench->rows_wanted);
-    json_config(bench, &json);
-    knee_json_open(&json, "results", '[');
+    const BENCH *bench = at->row;
+    struct knee_line line;
     for (size_t i = 0; i < bench->row_count; i++)
-        json_row(bench, &bench->rows[i], &json);
-    knee_json_close(&json, ']');
-    json_fits(bench, &json);
-    json_pairs(bench, &json);
-    knee_json_open(&json, "findings", '[');
-    for (size_t i = 0; i < bench->finding_count; i++)
-        knee_json_string(&json, NULL, bench->findings[i].words);
-    knee_json_close(&json, ']');
-    knee_json_close(&json, '}');
-    knee_text_puts(text, "\n");
+        if (fits(bench, i, &line) && index-- == 0)
+            return bench->rows[i].exchange;
+    return NULL;
 }
 
-/* ---- CSV and Markdown ---- */
+A_TEXT(fit_collective, EXCHANGE, knee_op_name(it->op))
+A_NUMBER(fit_alpha, void, fitted(at).alpha_s)
+A_NUMBER(fit_rate, void, 1 / fitted(at).s_per_byte)
+A_NUMBER(fit_worst, void, fitted(at).worst)
+A_NUMBER(line_rate, struct knee_line, 1 / it->s_per_byte)
+A_BOOL(outlier, PAIR, it->slow || it->late)
+A_TEXT(runtime, BENCH, it->rt->name)
+A_BOOL(complete, BENCH, it->row_count == it->rows_wanted)
 
-static void write_table(const struct knee_bench *bench, enum knee_format format,
-                        const struct knee_style *style, struct knee_text *text)
-{
-    static const char *const headers[] = {
-        "collective", "algorithm",  "ranks", "nodes",      "bytes",     "time_s",
-        "min_s",      "p95_s",      "max_s", "iterations", "algbw_Bps", "busbw_Bps",
-        "wrong",      "expected_s", "hops",  "share",      "device"};
-    struct knee_table table;
-    knee_table_init(&table, "llrrrrrrrrrrrrrrl", text->alloc);
-    for (size_t i = 0; i < sizeof headers / sizeof *headers; i++)
-        knee_table_cell(&table, "%s", headers[i]);
-    for (size_t i = 0; i < bench->row_count; i++) {
-        const struct knee_bench_row *row = &bench->rows[i];
-        const struct knee_spread *s = &row->spread;
-        const double numbers[] = {bench->rt->size,
-                                  bench->rt->host_count,
-                                  row->bytes,
-                                  s->median_s,
-                                  s->min_s,
-                                  s->p95_s,
-                                  s->max_s,
-                                  (double)s->count,
-                                  algbw(row),
-                                  busbw(bench, row),
-                                  (double)row->wrong,
-                                  row->expected_s,
-                                  hops_of(bench, row),
-                                  share_of(bench, row)};
-        knee_table_cell(&table, "%s", knee_op_name(row->op));
-        knee_table_cell(&table, "%s", algorithm_of(bench, row));
-        for (size_t n = 0; n < sizeof numbers / sizeof *numbers; n++)
-            knee_table_exact(&table, numbers[n]);
-        knee_table_cell(&table, "%s", bench->rt->device_name);
-    }
-    knee_table_write(&table, format, style, text);
-    knee_table_release(&table);
-}
+static const struct knee_field fit_fields[] = {
+    KEY_BY(fit_collective, "collective", TEXT, "the collective"),
+    KEY(EXCHANGE, algorithm, "algorithm", TEXT, "the algorithm"),
+    KEY_BY(fit_alpha, "alpha_s", TIME, "latency"),
+    KEY_BY(fit_rate, "bytes_per_s", RATE, "rate of long messages"),
+    KEY_BY(fit_worst, "worst_error", SHARE, "of its rows"),
+};
+static const struct knee_field line_fields[] = {
+    KEY(struct knee_line, alpha_s, "alpha_s", TIME, "latency"),
+    KEY_BY(line_rate, "bytes_per_s", RATE, "rate of long messages"),
+};
+static const struct knee_field pair_fields[] = {
+    KEY(PAIR, a, "a", COUNT, "a rank"),
+    KEY(PAIR, b, "b", COUNT, "another"),
+    KNEE_AMONG(PAIR, line, line_fields),
+    KEY_BY(outlier, "outlier", YES_NO, "unlike the rest"),
+};
+static const struct knee_field finding_fields[] = {
+    KEY(struct knee_bench_finding, words, NULL, TEXT, "what stands out"),
+};
+static const struct knee_field fields[] = {
+    KEY_BY(runtime, "runtime", TEXT, "mpi, local or nccl"),
+    KEY_BY(complete, "complete", YES_NO, "false: the run was stopped"),
+    KNEE_GROUP("config", config_fields, "as in nccl-tests"),
+    KNEE_ROWS(BENCH, rows, row_count, "results", result_fields, "one per size", .tall = true),
+    KNEE_INSIDE(BENCH, wire, "messages", line_fields, "between neighbours", .flat = true),
+    KNEE_ROWS_BY(fit_row, "fits", fit_fields, "knee's algorithms, from the fastest runs"),
+    KNEE_ROWS(BENCH, pairs, pair_count, "pairs", pair_fields, "two ranks each"),
+    KNEE_ARRAY(BENCH, findings, finding_count, "findings", finding_fields, "what stands out",
+               .tall = true),
+};
+static const struct knee_answer_type in_json = {.schema = "knee.bench/1", KNEE_FIELDS(fields)};
+
+static const struct knee_field rows_fields[] = {
+    KNEE_ROWS(BENCH, rows, row_count, "rows", table_fields, "one per size")};
+static const struct knee_view views[] = {{.list = "rows", .most = SIZE_MAX}};
+static const struct knee_answer_type as_table = {KNEE_FIELDS(rows_fields), KNEE_VIEWS(views)};
 
 void knee_bench_write(const struct knee_bench *bench, enum knee_format format,
                       const struct knee_style *style, struct knee_text *text)
 {
-    if (format == KNEE_JSON)
-        write_json(bench, text);
-    else if (format == KNEE_TEXT)
+    if (format == KNEE_TEXT)
         write_text(bench, text);
     else
-        write_table(bench, format, style, text);
+        knee_answer_write(format == KNEE_JSON ? &in_json : &as_table, bench, format, style, text);
 }
