@@ -8,14 +8,14 @@
 BEGIN {
     scale["bf16_tflops"] = "e12"; scale["fp8_tflops"] = "e12"; scale["fp32_tflops"] = "e12"; scale["fp4_tflops"] = "e12"; scale["memory_gb"] = "e9"
     scale["memory_gbps"] = "e9"; scale["gbytes_per_s"] = "e9"
-    split("name full_name node_link net_link gpu cluster origin base family summary scope owner constant op architecture profile words without precision since last kind standard meaning id title key test limit says cure also word and path xml text query rule needs does fix sentence mark source step type called commands run ends magic any all none", words, " ")
+    split("name full_name node_link net_link gpu cluster origin base family summary scope owner constant op architecture profile words without precision since last kind standard meaning id title key test limit says cure also word and path xml text query rule needs does fix sentence mark source step type called commands run ends magic any all none section", words, " ")
     for (i in words) text[words[i]] = 1
     field["bf16_tflops"] = "bf16_flops"; field["fp8_tflops"] = "fp8_flops"; field["fp32_tflops"] = "fp32_flops"; field["fp4_tflops"] = "fp4_flops"
     field["memory_gb"] = "memory_bytes"; field["memory_gbps"] = "memory_bytes_per_s"
     field["gbytes_per_s"] = "bytes_per_s"; field["called"] = "what"; field["holds"] = "test"
     split("title key test limit says also sentence source ends magic any all none", words, " ")
     for (i in words) optional[words[i]] = 1 # empty: NULL
-    enum["severity"] = "KNEE_"; enum["hurts"] = "KNEE_HURTS_"; enum["where"] = "KNEE_IN_"; enum["failure"] = "KNEE_FAILED_"; enum["what"] = "TRAIN_"; enum["role"] = "KNEE_ROLE_"; enum["reads"] = "FACT_"; enum["format"] = "KNEE_FROM_"; enum["unit"] = "KNEE_UNIT_"
+    enum["severity"] = "KNEE_"; enum["hurts"] = "KNEE_HURTS_"; enum["where"] = "KNEE_IN_"; enum["failure"] = "KNEE_FAILED_"; enum["what"] = "TRAIN_"; enum["role"] = "KNEE_ROLE_"; enum["reads"] = "FACT_"; enum["format"] = "KNEE_FROM_"; enum["unit"] = "KNEE_UNIT_"; enum["form"] = "KNEE_IMPORT_"
     place["class"] = "KNEE_HANG_" # the row stands at this index
     print "/* Made by tools/presets.awk from data/: edit those files. */"
     for (i = split(header, words, " "); i > 0; i--) print "#include \"" words[i] "\""

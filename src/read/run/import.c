@@ -25,7 +25,8 @@ void knee_import_init(struct knee_import *in, enum knee_import_format format)
 {
     memset(in, 0, sizeof *in);
     for (size_t i = 0; i < knee_import_names_count; i++)
-        if (knee_import_names[i].format == format && !knee_import_names[i].is_text)
+        if (knee_import_names[i].format == format &&
+            knee_import_names[i].form != KNEE_IMPORT_WORDS)
             *number_at(in, &knee_import_names[i]) = NAN;
 }
 
@@ -33,7 +34,7 @@ bool knee_import_number(struct knee_import *in, enum knee_import_format format, 
                         double value)
 {
     const struct knee_import_name *row = row_of(format, name);
-    if (row)
+    if (row && row->form != KNEE_IMPORT_WORDS)
         *number_at(in, row) = value;
     return row != NULL;
 }
@@ -47,10 +48,11 @@ bool knee_import_text(struct knee_import *in, enum knee_import_format format, co
     bool whole = number == floor(number) && fabs(number) <= 1e9;
     if (!row)
         return false;
+    bool words = row->form == KNEE_IMPORT_WORDS;
     in->known++;
-    if (row->is_text && strcmp(value, "None") != 0)
+    if (words && strcmp(value, "None") != 0)
         knee_format((char *)in + row->into, KNEE_IMPORT_WORD, "%s", value);
-    else if (row->is_text)
+    else if (words)
         return true;
     else if (strcmp(value, "True") == 0 || strcmp(value, "true") == 0 || *value == '\0')
         *number_at(in, row) = 1;

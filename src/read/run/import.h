@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What another tool's configuration says, before it becomes a shape and a plan: one struct for all
- * of them, filled by the names of data/import_names.csv. Several names may fill one field; NaN or
- * "": the file does not give it.
+ * What another tool's configuration says, before it becomes a shape and a plan, or what is to be
+ * written into one: one struct for all of them, read and written by the names of
+ * data/import_names.csv. Several names may fill one field; NaN or "": the file does not give it.
  */
 #ifndef KNEE_READ_RUN_IMPORT_H
 #define KNEE_READ_RUN_IMPORT_H
@@ -26,13 +26,16 @@ struct knee_import {
     double micro, batch, local, accumulate, world, nodes, per_node, tp, pp, vp, vp_layers, cp, ep;
     double etp, seq_par, distributed, fsdp, overlap, overlap_dp, overlap_tp, async_tp, copies;
     double replicate, shard, stage, hpz, mics, stage_micro, stage_layers, first_less, last_less;
-    double bf16, fp16, bf16_reduce, fp32_reduce, offload, recomputed, graphs;
+    double bf16, fp16, bf16_reduce, fp32_reduce, offload, recomputed, graphs, ends, last_layers;
+    double gather, unfused, precise, compiled;
     bool offload_params, zero_on;
     char recompute[KNEE_IMPORT_WORD], method[KNEE_IMPORT_WORD], sharding[KNEE_IMPORT_WORD],
         fp8[KNEE_IMPORT_WORD], fp8_recipe[KNEE_IMPORT_WORD], position_type[KNEE_IMPORT_WORD],
         mixed[KNEE_IMPORT_WORD], reshard[KNEE_IMPORT_WORD], schedule[KNEE_IMPORT_WORD],
         mode[KNEE_IMPORT_WORD], reduce[KNEE_IMPORT_WORD], converters[KNEE_IMPORT_WORD],
-        recipe[KNEE_IMPORT_WORD], type[64];
+        recipe[KNEE_IMPORT_WORD], outer[KNEE_IMPORT_WORD], checkpoint[KNEE_IMPORT_WORD],
+        bf16_part[KNEE_IMPORT_WORD], fp16_part[KNEE_IMPORT_WORD], host_part[KNEE_IMPORT_WORD],
+        type[64];
     char pattern[KNEE_JSON_TEXT]; /* a letter per part; empty: none */
     size_t known;                 /* names that were */
 };
@@ -48,7 +51,9 @@ struct knee_import_name {
     enum knee_import_format format;
     const char *name;
     size_t into;
-    bool is_text;
+    enum { KNEE_IMPORT_NUMBER, KNEE_IMPORT_TRUTH, KNEE_IMPORT_WORDS } form;
+    bool option;         /* --emit megatron writes it */
+    const char *section; /* of the file that --emit writes; "." its top, "": not written */
 };
 extern const struct knee_import_name knee_import_names[];
 extern const size_t knee_import_names_count;

@@ -13,8 +13,10 @@
 #include "job/framework.h"
 #include "job/plan.h"
 #include "knee_plan.h"
+#include "read/run/import.h"
 
 #include <math.h>
+#include <string.h>
 
 static const char *const framework_words[] = {"megatron", "deepspeed", "torchtitan", "nemo"};
 KNEE_WORDS(knee_launch_frameworks, "framework", framework_words);
@@ -40,102 +42,6 @@ static double copies(const struct knee_plan *p)
     return p->shard == KNEE_REPLICATE ? 1 : p->dp * p->cp / p->shard_size;
 }
 
-/* ---- Megatron-LM ---- */
-
-struct option {
-    bool given;
-    const char *name;
-    double value; /* NaN: a switch */
-};
-
-static void write_options(const struct option *options, size_t count, struct knee_text *text)
-{
-    for (size_t i = 0; i < count; i++) {
-        if (!options[i].given)
-            continue;
-        knee_text_printf(text, " \\\n  --%s", options[i].name);
-        if (!isnan(options[i].value))
-            knee_text_printf(text, " %.0f", options[i].value);
-    }
-}
-#define WRITE(options, text) write_options(options, sizeof options / sizeof *options, text)
-
-static void megatron_shape(const struct knee_shape *s, struct knee_text *text)
-{
-    bool experts = s->experts > 1, latent = s->kv_rank > 0;
-    const struct option options[] = {
-        {true, "num-layers", s->layers},
-        {true, "hidden-size", s->hidden},
-        {true, "ffn-hidden-size", s->ffn},
-        {true, "num-attention-heads", s->heads},
-        {!latent && s->kv_heads < s->heads, "group-query-attention", NAN},
-        {!latent && s->kv_heads < s->heads, "num-query-groups", s->kv_heads},
-        {!latent, "kv-channels", s->head_dim},
-        {true, "seq-length", s->seq},
-        {true, "max-position-embeddings", fmax(s->seq, s->positions)},
-        {true, "vocab-size", s->vocab},
-        {s->glu > 0, "swiglu", NAN},
-        {!(s->tied > 0), "untie-embeddings-and-output-weights", NAN},
-        {!(s->bias > 0), "disable-bias-linear", NAN},
-        {experts, "num-experts", s->experts},
-        {experts, "moe-router-topk", s->topk},
-        {experts, "moe-ffn-hidden-size", s->expert_ffn},
-        {experts && s->shared_ffn > 0, "moe-shared-expert-intermediate-size", s->shared_ffn},
-        {latent, "multi-latent-attention", NAN},
-        {latent && s->q_rank > 0, "q-lora-rank", s->q_rank},
-        {latent, "kv-lora-rank", s->kv_rank},
-        {latent, "qk-head-dim", s->head_dim - s->rope_dim},
-        {latent, "qk-pos-emb-head-dim", s->rope_dim},
-        {latent, "v-head-dim", s->value_dim},
-    };
-    WRITE(options, text);
-    knee_text_printf(text, " \\\n  --position-embedding-type %s",
-                     s->positions > 0 ? "learned_absolute" : "rope");
-}
-
-static void megatron_plan(const struct knee_plan *p, struct knee_text *text)
-{
-    bool sharded = p->shard >= KNEE_ZERO1, fsdp = p->shard >= KNEE_ZERO2;
-    const struct option options[] = {
-        {true, "tensor-model-parallel-size", p->tp},
-        {true, "pipeline-model-parallel-size", p->pp},
-        {p->vp > 1, "num-virtual-stages-per-pipeline-rank", p->vp},
-        {true, "context-parallel-size", p->cp},
-        {p->ep > 1, "expert-model-parallel-size", p->ep},
-        {p->ep > 1, "expert-tensor-parallel-size", p->etp},
-        {true, "micro-batch-size", p->micro_batch},
-        {true, "global-batch-size", p->global_batch},
-        {p->seq_par > 0, "sequence-parallel", NAN},
-        {p->overlap_tp > 0, "tp-comm-overlap", NAN},
-        {sharded, "use-distributed-optimizer", NAN},
-        {p->overlap_dp > 0, "overlap-grad-reduce", NAN},
-        {sharded && p->overlap_dp > 0, "overlap-param-gather", NAN},
-        {copies(p) > 1, "num-distributed-optimizer-instances", copies(p)},
-        {fsdp, "use-megatron-fsdp", NAN},
-        {fsdp, "no-gradient-accumulation-fusion", NAN},
-        {p->offload == KNEE_OFFLOAD_OPTIMIZER, "optimizer-cpu-offload", NAN},
-        {p->offload == KNEE_OFFLOAD_OPTIMIZER, "use-precision-aware-optimizer", NAN},
-        {p->precision == KNEE_FP16, "fp16", NAN},
-        {p->precision != KNEE_FP16, "bf16", NAN},
-        {p->gradient_bytes == 2, "grad-reduce-in-bf16", NAN},
-    };
-    WRITE(options, text);
-    if (fsdp)
-        knee_text_printf(text,
-                         " \\\n  --data-parallel-sharding-strategy %s"
-                         " \\\n  --outer-dp-sharding-strategy no_shard"
-                         " \\\n  --ckpt-format fsdp_dtensor",
-                         p->shard == KNEE_ZERO2 ? "optim_grads" : "optim_grads_params");
-    if (p->precision == KNEE_FP8 || p->precision == KNEE_FP8_BLOCK)
-        knee_text_printf(text, " \\\n  --fp8-format hybrid --fp8-recipe %s",
-                         p->precision == KNEE_FP8 ? "delayed" : "blockwise");
-    if (p->recompute == KNEE_SELECTIVE)
-        knee_text_puts(text, " \\\n  --recompute-granularity selective");
-    else if (p->recompute == KNEE_FULL)
-        knee_text_puts(text, " \\\n  --recompute-granularity full --recompute-method uniform "
-                             "--recompute-num-layers 1");
-}
-
 /* The layers do not divide, but two more would: embedding and loss stand in for one each. */
 static bool stand_ins(const struct knee_plan *p, const struct knee_shape *s)
 {
@@ -143,257 +49,251 @@ static bool stand_ins(const struct knee_plan *p, const struct knee_shape *s)
     return p->pp > 1 && fmod(s->layers, pieces) != 0 && fmod(s->layers + 2, pieces) == 0;
 }
 
-static void torchrun(const struct knee_plan_answer *a, const struct knee_plan *p,
-                     struct knee_text *text)
+/* ---- What there is to write: NaN or "" is not ---- */
+
+static double given(bool is, double value)
 {
-    double node = a->machine.node_size > 0 ? a->machine.node_size : p->gpus;
-    double each = fmin(node, p->gpus);
-    knee_text_printf(text, "torchrun --nnodes %.0f --nproc-per-node %.0f", ceil(p->gpus / each),
-                     each);
+    return is ? value : NAN;
 }
 
-static void write_megatron(const struct knee_plan_answer *a, const struct knee_plan *p,
-                           struct knee_text *text)
+#define WORDS(field, words) knee_format(field, sizeof field, "%s", words)
+
+/* `options`: of a command line, which has a switch where a file has true or false. */
+static void fill_shape(const struct knee_shape *s, bool options, struct knee_import *in)
 {
-    torchrun(a, p, text);
-    knee_text_puts(text, " pretrain_gpt.py");
-    megatron_shape(&a->shape, text);
-    megatron_plan(p, text);
-    if (stand_ins(p, &a->shape))
-        knee_text_puts(text, " \\\n  --account-for-embedding-in-pipeline-split"
-                             " \\\n  --account-for-loss-in-pipeline-split");
-    else if (knee_plan_short_last(p, a->shape.layers) > 0)
-        knee_text_printf(text, " \\\n  --decoder-last-pipeline-num-layers %.0f",
-                         knee_plan_short_last(p, a->shape.layers));
-    knee_text_puts(text, "\n");
+    bool experts = s->experts > 1, latent = s->kv_rank > 0, learned = s->positions > 0;
+    in->layers = s->layers;
+    in->hidden = s->hidden;
+    in->ffn = s->ffn;
+    in->heads = s->heads;
+    in->grouped = !latent && s->kv_heads < s->heads;
+    in->groups = given(options ? in->grouped > 0 : !latent, s->kv_heads);
+    in->head_dim = given(!latent, s->head_dim);
+    in->seq = s->seq;
+    in->positions = options ? fmax(s->seq, s->positions) : given(learned, s->positions);
+    in->vocab = s->vocab;
+    in->swiglu = s->glu > 0;
+    in->tied = s->tied > 0;
+    in->untied = !(s->tied > 0);
+    in->bias = s->bias > 0;
+    in->no_bias = !(s->bias > 0);
+    WORDS(in->position_type, learned ? "learned_absolute" : "rope");
+    in->experts = given(experts, s->experts);
+    in->topk = given(experts, s->topk);
+    in->expert_ffn = given(experts, s->expert_ffn);
+    in->shared_ffn = given(experts && s->shared_ffn > 0, s->shared_ffn);
+    in->mla = given(latent, 1);
+    in->q_rank = given(latent && s->q_rank > 0, s->q_rank);
+    in->kv_rank = given(latent, s->kv_rank);
+    in->unrotated = given(latent, s->head_dim - s->rope_dim);
+    in->rope = given(latent, s->rope_dim);
+    in->value = given(latent, s->value_dim);
 }
 
-/* ---- DeepSpeed ---- */
-
-static void write_deepspeed(const struct knee_plan_answer *a, const struct knee_plan *p,
-                            struct knee_text *text)
+static void fill_precision(const struct knee_plan *p, struct knee_import *in)
 {
-    (void)a;
-    knee_text_printf(text,
-                     "{\n  \"train_batch_size\": %.0f,\n"
-                     "  \"train_micro_batch_size_per_gpu\": %.0f,\n"
-                     "  \"%s\": {\"enabled\": true},\n",
-                     p->global_batch, p->micro_batch, p->precision == KNEE_FP16 ? "fp16" : "bf16");
-    if (p->tp > 1)
-        knee_text_printf(text, "  \"tensor_parallel\": {\"autotp_size\": %.0f},\n", p->tp);
-    knee_text_printf(text, "  \"zero_optimization\": {\n    \"stage\": %d,\n", p->shard);
-    if (copies(p) > 1)
-        knee_text_printf(text, "    \"mics_shard_size\": %.0f,\n", p->shard_size);
-    if (p->offload == KNEE_OFFLOAD_OPTIMIZER)
-        knee_text_puts(text, "    \"offload_optimizer\": {\"device\": \"cpu\"},\n");
-    knee_text_printf(text, "    \"overlap_comm\": %s\n  }\n}\n",
-                     p->overlap_dp > 0 ? "true" : "false");
-}
-
-/* ---- torchtitan: the configuration's tables that a plan is in; its models go by names ---- */
-
-/* A line of a table: a number, or a word where there is one. */
-struct setting {
-    bool given;
-    const char *name;
-    double value;
-    const char *word; /* NULL: the number; written as it stands */
-};
-
-static void write_settings(const struct setting *settings, size_t count, const char *form,
-                           struct knee_text *text)
-{
-    for (size_t i = 0; i < count; i++) {
-        char number[32];
-        knee_format(number, sizeof number, "%.0f", settings[i].value);
-        if (settings[i].given)
-            knee_text_printf(text, form, settings[i].name,
-                             settings[i].word ? settings[i].word : number);
-    }
-}
-#define SETTINGS(settings, form, text)                                                             \
-    write_settings(settings, sizeof settings / sizeof *settings, form, text)
-
-static const char *titan_schedule(const struct knee_plan *p)
-{
-    return p->schedule == KNEE_INTERLEAVED ? "\"Interleaved1F1B\""
-           : p->schedule == KNEE_GPIPE     ? "\"GPipe\""
-                                           : "\"1F1B\"";
-}
-
-static void titan_parallelism(const struct knee_plan_answer *a, const struct knee_plan *p,
-                              struct knee_text *text)
-{
-    bool staged = p->pp > 1, two = stand_ins(p, &a->shape), copied = p->shard == KNEE_REPLICATE;
-    double shards = copied ? 1 : p->shard_size / p->cp, ends = two ? 1 : 0;
-    const struct setting settings[] = {
-        {true, "data_parallel_replicate_degree", p->dp / shards, NULL},
-        {true, "data_parallel_shard_degree", shards, NULL},
-        {!copied, "fsdp_reshard_after_forward", 0,
-         p->shard == KNEE_ZERO2 ? "\"never\"" : "\"always\""},
-        {true, "tensor_parallel_degree", p->tp, NULL},
-        {p->tp > 1, "enable_async_tensor_parallel", 0, p->overlap_tp > 0 ? "true" : "false"},
-        {true, "context_parallel_degree", p->cp, NULL},
-        {true, "pipeline_parallel_degree", p->pp, NULL},
-        {staged, "pipeline_parallel_schedule", 0, titan_schedule(p)},
-        {staged, "pipeline_parallel_microbatch_size", p->micro_batch, NULL},
-        {staged, "pipeline_parallel_layers_per_stage",
-         (a->shape.layers + 2 * ends) / (p->pp * p->vp), NULL},
-        {staged, "pipeline_parallel_first_stage_less_layers", ends, NULL},
-        {staged, "pipeline_parallel_last_stage_less_layers", ends, NULL},
-        {p->ep > 1, "expert_parallel_degree", p->ep, NULL},
-        {p->ep > 1, "expert_tensor_parallel_degree", p->etp, NULL},
-    };
-    knee_text_puts(text, "[parallelism]\n");
-    SETTINGS(settings, "%s = %s\n", text);
-}
-
-static const char *titan_converter(int precision)
-{
-    return precision == KNEE_FP8_BLOCK ? "quantize.linear.mx" : "quantize.linear.float8";
-}
-
-static void titan_rest(const struct knee_plan *p, struct knee_text *text)
-{
-    knee_text_printf(text, "\n[activation_checkpoint]\nmode = \"%s\"\n",
-                     p->recompute == KNEE_FULL    ? "full"
-                     : p->recompute == KNEE_BY_OP ? "selective"
-                                                  : "none");
-    if (p->recompute == KNEE_BY_OP)
-        knee_text_puts(text, "selective_ac_option = \"op\"\n");
-    knee_text_puts(text, "\n[compile]\nenable = true\n");
-    if (p->precision == KNEE_BF16)
-        return;
-    knee_text_printf(text, "\n[model]\nconverters = [\"%s\"]\n", titan_converter(p->precision));
-    if (p->precision == KNEE_FP8_ROW)
-        knee_text_puts(text, "\n[quantize.linear.float8]\nrecipe_name = \"rowwise\"\n");
-}
-
-static void write_torchtitan(const struct knee_plan_answer *a, const struct knee_plan *p,
-                             struct knee_text *text)
-{
-    double share = p->global_batch / p->dp; /* sequences of a replica in a step */
-    const struct setting training[] = {
-        {true, "local_batch_size", p->pp > 1 ? share : p->micro_batch, NULL},
-        {true, "global_batch_size", p->global_batch, NULL},
-        {true, "seq_len", a->shape.seq, NULL},
-        {p->gradient_bytes == 2, "mixed_precision_reduce", 0, "\"bfloat16\""},
-    };
-    knee_text_puts(text, "# ");
-    torchrun(a, p, text);
-    knee_text_puts(text, " -m torchtitan.train --job.config_file THIS_FILE --model.name NAME "
-                         "--model.flavor FLAVOR\n[training]\n");
-    SETTINGS(training, "%s = %s\n", text);
-    knee_text_puts(text, "\n");
-    titan_parallelism(a, p, text);
-    titan_rest(p, text);
-}
-
-/* ---- NeMo: Megatron-Bridge's ConfigContainer, as YAML that overrides a recipe ---- */
-
-static const char *truth(bool value)
-{
-    return value ? "true" : "false";
-}
-
-static void nemo_shape(const struct knee_shape *s, struct knee_text *text)
-{
-    bool experts = s->experts > 1, latent = s->kv_rank > 0;
-    const struct setting settings[] = {
-        {true, "num_layers", s->layers, NULL},
-        {true, "hidden_size", s->hidden, NULL},
-        {true, "ffn_hidden_size", s->ffn, NULL},
-        {true, "num_attention_heads", s->heads, NULL},
-        {!latent, "num_query_groups", s->kv_heads, NULL},
-        {!latent, "kv_channels", s->head_dim, NULL},
-        {true, "seq_length", s->seq, NULL},
-        {true, "vocab_size", s->vocab, NULL},
-        {true, "gated_linear_unit", 0, truth(s->glu > 0)},
-        {true, "share_embeddings_and_output_weights", 0, truth(s->tied > 0)},
-        {true, "add_bias_linear", 0, truth(s->bias > 0)},
-        {true, "position_embedding_type", 0, s->positions > 0 ? "learned_absolute" : "rope"},
-        {s->positions > 0, "max_position_embeddings", s->positions, NULL},
-        {experts, "num_moe_experts", s->experts, NULL},
-        {experts, "moe_router_topk", s->topk, NULL},
-        {experts, "moe_ffn_hidden_size", s->expert_ffn, NULL},
-        {experts && s->shared_ffn > 0, "moe_shared_expert_intermediate_size", s->shared_ffn, NULL},
-        {latent, "multi_latent_attention", 0, "true"},
-        {latent && s->q_rank > 0, "q_lora_rank", s->q_rank, NULL},
-        {latent, "kv_lora_rank", s->kv_rank, NULL},
-        {latent, "qk_head_dim", s->head_dim - s->rope_dim, NULL},
-        {latent, "qk_pos_emb_head_dim", s->rope_dim, NULL},
-        {latent, "v_head_dim", s->value_dim, NULL},
-    };
-    SETTINGS(settings, "  %s: %s\n", text);
-}
-
-static void nemo_model(const struct knee_plan *p, const struct knee_shape *s,
-                       struct knee_text *text)
-{
-    bool two = stand_ins(p, s);
-    double last = knee_plan_short_last(p, s->layers);
-    const struct setting settings[] = {
-        {true, "tensor_model_parallel_size", p->tp, NULL},
-        {true, "pipeline_model_parallel_size", p->pp, NULL},
-        {p->vp > 1, "virtual_pipeline_model_parallel_size", p->vp, NULL},
-        {two, "account_for_embedding_in_pipeline_split", 0, "true"},
-        {two, "account_for_loss_in_pipeline_split", 0, "true"},
-        {!two && last > 0, "num_layers_in_last_pipeline_stage", last, NULL},
-        {true, "context_parallel_size", p->cp, NULL},
-        {p->ep > 1, "expert_model_parallel_size", p->ep, NULL},
-        {p->ep > 1, "expert_tensor_parallel_size", p->etp, NULL},
-        {true, "sequence_parallel", 0, truth(p->seq_par > 0)},
-        {p->recompute == KNEE_SELECTIVE, "recompute_granularity", 0, "selective"},
-        {p->recompute == KNEE_FULL, "recompute_granularity", 0, "full"},
-        {p->recompute == KNEE_FULL, "recompute_method", 0, "uniform"},
-        {p->recompute == KNEE_FULL, "recompute_num_layers", 1, NULL},
-    };
-    SETTINGS(settings, "  %s: %s\n", text);
-}
-
-static void nemo_rest(const struct knee_plan *p, struct knee_text *text)
-{
-    static const char *const precisions[KNEE_PRECISIONS] = {
+    static const char *const mixed[KNEE_PRECISIONS] = {
         [KNEE_BF16] = "bf16_mixed",
         [KNEE_FP16] = "fp16_mixed",
         [KNEE_FP8] = "bf16_with_fp8_delayed_scaling_mixed",
         [KNEE_FP8_BLOCK] = "bf16_with_fp8_subchannel_scaling_mixed",
     };
-    bool sharded = p->shard >= KNEE_ZERO1, fsdp = p->shard >= KNEE_ZERO2;
-    const struct setting train[] = {
-        {true, "micro_batch_size", p->micro_batch, NULL},
-        {true, "global_batch_size", p->global_batch, NULL},
-    };
-    const struct setting ddp[] = {
-        {true, "use_distributed_optimizer", 0, truth(sharded)},
-        {true, "overlap_grad_reduce", 0, truth(p->overlap_dp > 0)},
-        {sharded, "overlap_param_gather", 0, truth(p->overlap_dp > 0)},
-        {copies(p) > 1, "num_distributed_optimizer_instances", copies(p), NULL},
-        {fsdp, "use_megatron_fsdp", 0, "true"},
-        {fsdp, "data_parallel_sharding_strategy", 0,
-         p->shard == KNEE_ZERO2 ? "optim_grads" : "optim_grads_params"},
-        {p->gradient_bytes == 2, "grad_reduce_in_fp32", 0, "false"},
-    };
-    knee_text_puts(text, "train:\n");
-    SETTINGS(train, "  %s: %s\n", text);
-    knee_text_puts(text, "ddp:\n");
-    SETTINGS(ddp, "  %s: %s\n", text);
-    if (p->offload == KNEE_OFFLOAD_OPTIMIZER)
-        knee_text_puts(text, "optimizer:\n  optimizer_cpu_offload: true\n");
-    if (p->tp > 1)
-        knee_text_printf(text, "comm_overlap:\n  tp_comm_overlap: %s\n", truth(p->overlap_tp > 0));
-    knee_text_printf(text, "mixed_precision: %s\n", precisions[p->precision]);
+    bool fp8 = p->precision == KNEE_FP8 || p->precision == KNEE_FP8_BLOCK;
+    in->fp16 = p->precision == KNEE_FP16;
+    in->bf16 = p->precision != KNEE_FP16;
+    WORDS(in->fp8, fp8 ? "hybrid" : "");
+    WORDS(in->fp8_recipe, !fp8 ? "" : p->precision == KNEE_FP8 ? "delayed" : "blockwise");
+    WORDS(in->mixed, mixed[p->precision] ? mixed[p->precision] : "");
+    in->bf16_reduce = p->gradient_bytes == 2;
+    in->fp32_reduce = given(p->gradient_bytes == 2, 0);
 }
 
-static void write_nemo(const struct knee_plan_answer *a, const struct knee_plan *p,
-                       struct knee_text *text)
+static void fill_sharding(const struct knee_plan *p, struct knee_import *in)
 {
-    knee_text_puts(text, "# ");
-    torchrun(a, p, text);
-    knee_text_puts(text, " RECIPE.py --config-file THIS_FILE\nmodel:\n");
-    nemo_shape(&a->shape, text);
-    nemo_model(p, &a->shape, text);
-    nemo_rest(p, text);
+    bool sharded = p->shard >= KNEE_ZERO1, fsdp = p->shard >= KNEE_ZERO2;
+    in->distributed = sharded;
+    in->overlap_dp = p->overlap_dp > 0;
+    in->gather = given(sharded, p->overlap_dp > 0);
+    in->copies = given(copies(p) > 1, copies(p));
+    in->fsdp = in->unfused = given(fsdp, 1);
+    in->offload = in->precise = given(p->offload == KNEE_OFFLOAD_OPTIMIZER, 1);
+    if (fsdp) {
+        WORDS(in->sharding, p->shard == KNEE_ZERO2 ? "optim_grads" : "optim_grads_params");
+        WORDS(in->outer, "no_shard");
+        WORDS(in->checkpoint, "fsdp_dtensor");
+    }
+}
+
+static void fill_megatron(const struct knee_plan_answer *a, const struct knee_plan *p, bool options,
+                          struct knee_import *in)
+{
+    bool two = stand_ins(p, &a->shape), full = p->recompute == KNEE_FULL;
+    double last = knee_plan_short_last(p, a->shape.layers);
+    fill_shape(&a->shape, options, in);
+    in->tp = p->tp;
+    in->pp = p->pp;
+    in->vp = given(p->vp > 1, p->vp);
+    in->ends = given(two, 1);
+    in->last_layers = given(!two && last > 0, last);
+    in->cp = p->cp;
+    in->ep = given(p->ep > 1, p->ep);
+    in->etp = given(p->ep > 1, p->etp);
+    in->seq_par = p->seq_par > 0;
+    WORDS(in->recompute, full ? "full" : p->recompute == KNEE_SELECTIVE ? "selective" : "");
+    WORDS(in->method, full ? "uniform" : "");
+    in->recomputed = given(full, 1);
+    in->micro = p->micro_batch;
+    in->batch = p->global_batch;
+    in->overlap_tp = given(options || p->tp > 1, p->overlap_tp > 0);
+    fill_sharding(p, in);
+    fill_precision(p, in);
+}
+
+static void fill_deepspeed(const struct knee_plan *p, struct knee_import *in)
+{
+    in->batch = p->global_batch;
+    in->micro = p->micro_batch;
+    WORDS(in->fp16_part, p->precision == KNEE_FP16 ? "{\"enabled\": true}" : "");
+    WORDS(in->bf16_part, p->precision != KNEE_FP16 ? "{\"enabled\": true}" : "");
+    in->tp = given(p->tp > 1, p->tp);
+    in->stage = p->shard;
+    in->mics = given(copies(p) > 1, p->shard_size);
+    WORDS(in->host_part, p->offload == KNEE_OFFLOAD_OPTIMIZER ? "{\"device\": \"cpu\"}" : "");
+    in->overlap = p->overlap_dp > 0;
+}
+
+static void fill_stages(const struct knee_plan_answer *a, const struct knee_plan *p,
+                        struct knee_import *in)
+{
+    bool staged = p->pp > 1;
+    double ends = stand_ins(p, &a->shape) ? 1 : 0;
+    in->pp = p->pp;
+    in->stage_micro = given(staged, p->micro_batch);
+    in->stage_layers = given(staged, (a->shape.layers + 2 * ends) / (p->pp * p->vp));
+    in->first_less = in->last_less = given(staged, ends);
+    WORDS(in->schedule, !staged                           ? ""
+                        : p->schedule == KNEE_INTERLEAVED ? "Interleaved1F1B"
+                        : p->schedule == KNEE_GPIPE       ? "GPipe"
+                                                          : "1F1B");
+}
+
+static void fill_torchtitan(const struct knee_plan_answer *a, const struct knee_plan *p,
+                            struct knee_import *in)
+{
+    bool whole = p->shard == KNEE_REPLICATE, by_op = p->recompute == KNEE_BY_OP;
+    double shards = whole ? 1 : p->shard_size / p->cp;
+    in->local = p->pp > 1 ? p->global_batch / p->dp : p->micro_batch; /* sequences of a replica */
+    in->batch = p->global_batch;
+    in->seq = a->shape.seq;
+    WORDS(in->reduce, p->gradient_bytes == 2 ? "bfloat16" : "");
+    in->replicate = p->dp / shards;
+    in->shard = shards;
+    WORDS(in->reshard, whole ? "" : p->shard == KNEE_ZERO2 ? "never" : "always");
+    in->tp = p->tp;
+    in->async_tp = given(p->tp > 1, p->overlap_tp > 0);
+    in->cp = p->cp;
+    fill_stages(a, p, in);
+    in->ep = given(p->ep > 1, p->ep);
+    in->etp = given(p->ep > 1, p->etp);
+    WORDS(in->mode, p->recompute == KNEE_FULL ? "full" : by_op ? "selective" : "none");
+    WORDS(in->method, by_op ? "op" : "");
+    in->compiled = 1;
+    WORDS(in->converters, p->precision == KNEE_BF16        ? ""
+                          : p->precision == KNEE_FP8_BLOCK ? "[\"quantize.linear.mx\"]"
+                                                           : "[\"quantize.linear.float8\"]");
+    WORDS(in->recipe, p->precision == KNEE_FP8_ROW ? "rowwise" : "");
+}
+
+/* ---- Writing it by the names of data/import_names.csv ---- */
+
+/* How a format looks: a section's name and end; a name with its value in a section, at the top,
+ * and alone (a switch); between values, and before a section. */
+struct form {
+    const char *title; /* of the framework */
+    enum knee_import_format format;
+    const char *launch; /* after torchrun; NULL: nothing before the settings */
+    const char *open, *close, *inside, *top, *alone, *between, *before, *end;
+    bool options, quotes;  /* names of options; words in quotes */
+    bool comments, shaped; /* it can hold comments; the model's shape is in it */
+};
+
+static const struct form forms[] = {
+    {"Megatron-LM", KNEE_FROM_MEGATRON, " pretrain_gpt.py", .top = " \\\n  --%s %s",
+     .alone = " \\\n  --%s", .end = "\n", .options = true, .comments = true, .shaped = true},
+    {"DeepSpeed", KNEE_FROM_DEEPSPEED, NULL, "  \"%s\": {\n", "\n  }", "    \"%s\": %s",
+     "  \"%s\": %s", .between = ",\n", .before = ",\n", .end = "\n}\n", .quotes = true},
+    {"torchtitan", KNEE_FROM_TORCHTITAN,
+     " -m torchtitan.train --job.config_file THIS_FILE --model.name NAME --model.flavor FLAVOR\n",
+     "[%s]\n", "", "%s = %s\n", .before = "\n", .quotes = true, .comments = true},
+    {"NeMo", KNEE_FROM_MEGATRON, " RECIPE.py --config-file THIS_FILE\n", "%s:\n", "", "  %s: %s\n",
+     "%s: %s\n", .comments = true, .shaped = true},
+};
+
+/* The value of a row as it is written; "": it is not. */
+static void value_of(const struct form *f, const struct knee_import *in,
+                     const struct knee_import_name *row, char value[KNEE_IMPORT_WORD])
+{
+    const void *at = (const char *)in + row->into;
+    const char *words = at;
+    double number = row->form == KNEE_IMPORT_WORDS ? 0 : *(const double *)at;
+    *value = '\0';
+    if (row->form == KNEE_IMPORT_WORDS && *words)
+        knee_format(value, KNEE_IMPORT_WORD, f->quotes && !strchr("[{", *words) ? "\"%s\"" : "%s",
+                    words);
+    else if (row->form == KNEE_IMPORT_TRUTH && (number > 0 || (!f->options && number == 0)))
+        knee_format(value, KNEE_IMPORT_WORD, "%s", number > 0 ? "true" : "false");
+    else if (row->form == KNEE_IMPORT_NUMBER && !isnan(number))
+        knee_format(value, KNEE_IMPORT_WORD, "%.0f", number);
+}
+
+static void write_row(const struct form *f, const struct knee_import_name *row, const char *value,
+                      const char *section, struct knee_text *text)
+{
+    char name[KNEE_IMPORT_WORD];
+    size_t length = strlen(section);
+    bool inside = *section != '.';
+    bool within = strncmp(row->name, section, length) == 0 && row->name[length] == '.';
+    knee_format(name, sizeof name, "%s", row->name + (within ? length + 1 : 0));
+    for (char *c = name; f->options && *c; c++)
+        *c = *c == '_' ? '-' : *c;
+    if (f->alone && row->form == KNEE_IMPORT_TRUTH)
+        knee_text_printf(text, f->alone, name);
+    else
+        knee_text_printf(text, inside ? f->inside : f->top, name, value);
+}
+
+static void write_rows(const struct form *f, const struct knee_import *in, struct knee_text *text)
+{
+    const char *section = NULL;
+    for (size_t i = 0; i < knee_import_names_count; i++) {
+        const struct knee_import_name *row = &knee_import_names[i];
+        const char *here = !f->options ? row->section : row->option ? "." : "";
+        char value[KNEE_IMPORT_WORD] = "";
+        if (row->format == f->format && *here)
+            value_of(f, in, row, value);
+        if (!*value)
+            continue;
+        bool other = !section || strcmp(section, here) != 0;
+        if (section && other && *section != '.')
+            knee_text_puts(text, f->close);
+        if (section)
+            knee_text_puts(text, other && f->before ? f->before : f->between ? f->between : "");
+        if (other && *here != '.')
+            knee_text_printf(text, f->open, here);
+        write_row(f, row, value, here, text);
+        section = here;
+    }
+    knee_text_puts(text, section && *section != '.' ? f->close : "");
+    knee_text_puts(text, f->end ? f->end : "");
+}
+
+static void torchrun(const struct knee_plan_answer *a, const struct knee_plan *p,
+                     const struct form *f, struct knee_text *text)
+{
+    double node = a->machine.node_size > 0 ? a->machine.node_size : p->gpus;
+    double each = fmin(node, p->gpus);
+    knee_text_printf(text, "%storchrun --nnodes %.0f --nproc-per-node %.0f%s",
+                     f->options ? "" : "# ", ceil(p->gpus / each), each, f->launch);
 }
 
 /* ---- The best plan ---- */
@@ -424,21 +324,24 @@ static void say_unwritten(const struct knee_shape *s, const struct knee_plan *p,
 knee_status knee_launch_write(const struct knee_plan_answer *answer, const struct knee_plan *plan,
                               int framework, struct knee_text *text, struct knee_err *err)
 {
-    static const struct {
-        const char *title;
-        void (*write)(const struct knee_plan_answer *, const struct knee_plan *,
-                      struct knee_text *);
-        bool comments, shaped; /* its words can hold comments; say the model's shape */
-    } writers[] = {{"Megatron-LM", write_megatron, true, true},
-                   {"DeepSpeed", write_deepspeed, false, false},
-                   {"torchtitan", write_torchtitan, true, false},
-                   {"NeMo", write_nemo, true, true}};
-    knee_status status =
-        refuse(answer, plan, framework_words[framework], writers[framework].title, err);
+    const struct form *f = &forms[framework];
+    struct knee_import in;
+    knee_status status = refuse(answer, plan, framework_words[framework], f->title, err);
     if (status)
         return status;
-    if (writers[framework].comments)
-        say_unwritten(&answer->shape, plan, writers[framework].shaped, text);
-    writers[framework].write(answer, plan, text);
+    knee_import_init(&in, f->format);
+    if (f->format == KNEE_FROM_MEGATRON)
+        fill_megatron(answer, plan, f->options, &in);
+    else if (f->format == KNEE_FROM_TORCHTITAN)
+        fill_torchtitan(answer, plan, &in);
+    else
+        fill_deepspeed(plan, &in);
+    if (f->comments)
+        say_unwritten(&answer->shape, plan, f->shaped, text);
+    if (f->launch)
+        torchrun(answer, plan, f, text);
+    else
+        knee_text_puts(text, "{\n");
+    write_rows(f, &in, text);
     return KNEE_OK;
 }
