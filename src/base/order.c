@@ -31,3 +31,35 @@ double knee_median(double *values, size_t count)
     qsort(values, count, sizeof *values, knee_ascending);
     return knee_quantile(values, count, 0.5);
 }
+
+/* Hoare's selection: parts the values by one of them and goes on in the part that has the row. A
+ * list that parts badly is sorted. */
+double knee_at_rank(double *values, size_t count, size_t rank)
+{
+    size_t low = 0, high = count - 1;
+    for (int parts = 0; low < high; parts++) {
+        if (parts == 64) {
+            qsort(values + low, high - low + 1, sizeof *values, knee_ascending);
+            break;
+        }
+        double middle = values[low + (high - low) / 2];
+        size_t left = low, right = high + 1;
+        for (;;) {
+            while (values[left] < middle)
+                left++;
+            do
+                right--;
+            while (values[right] > middle);
+            if (left >= right)
+                break;
+            double swap = values[left];
+            values[left++] = values[right];
+            values[right] = swap;
+        }
+        if (rank <= right)
+            high = right;
+        else
+            low = right + 1;
+    }
+    return values[rank];
+}

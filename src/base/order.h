@@ -17,6 +17,10 @@ double knee_quantile(const double *sorted, size_t count, double share);
 /* The median of values[count], which are sorted by it; NaN when there is none. */
 double knee_median(double *values, size_t count);
 
+/* What would stand in row `rank` of values[count], `rank` below `count`, if they were sorted; they
+ * are put in another order. NaN is not among them. */
+double knee_at_rank(double *values, size_t count, size_t rank);
+
 /* A function for qsort(): rows of `type`, the smallest `member` first; of equal ones the smallest
  * `second` first. */
 #define KNEE_COMPARE(a, b) (((a) > (b)) - ((a) < (b)))

@@ -13,6 +13,7 @@
 #include "replay/replay_graph.h"
 #include "timeline/kinds.h"
 
+#include <math.h>
 #include <string.h>
 
 enum {
@@ -270,20 +271,18 @@ static bool measure_latency(struct maker *m)
 {
     const struct knee_rank *source = m->rank->source;
     const struct knee_host_event *events = m->rank->trace->host_events;
-    struct knee_sort_key *keys =
-        knee_resize(m->g->alloc, NULL, 2 * (source->span_count + 1) * sizeof *keys);
+    double *took = knee_resize(m->g->alloc, NULL, (source->span_count + 1) * sizeof *took);
     size_t count = 0;
-    if (!keys)
+    if (!took)
         return false;
     for (size_t i = 0; i < source->span_count; i++) {
         const struct knee_span *span = &source->spans[i];
-        int64_t took = span->launch ? span->start_ns - events[span->launch - 1].start_ns : -1;
-        if (took > 0)
-            keys[count++] = (struct knee_sort_key){(uint64_t)took, i};
+        int64_t ns = span->launch ? span->start_ns - events[span->launch - 1].start_ns : -1;
+        if (ns > 0)
+            took[count++] = fmin(9e18, (double)ns);
     }
-    knee_sort(keys, keys + count, count);
-    m->latency_ns = count ? (int64_t)keys[count / LATENCY_SHARE].key : 0;
-    knee_resize(m->g->alloc, keys, 0);
+    m->latency_ns = count ? (int64_t)knee_at_rank(took, count, count / LATENCY_SHARE) : 0;
+    knee_resize(m->g->alloc, took, 0);
     return true;
 }
 

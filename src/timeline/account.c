@@ -111,18 +111,17 @@ static bool list_ranks(struct knee_account *account, const struct knee_trace *tr
 static bool measure_kernels(struct knee_rank_account *rank, const struct knee_alloc *alloc)
 {
     size_t spans = rank->source->span_count, count = 0;
-    struct knee_sort_key *keys = knee_resize(alloc, NULL, 2 * (spans + 1) * sizeof *keys);
-    if (!keys)
+    double *took_ns = knee_resize(alloc, NULL, (spans + 1) * sizeof *took_ns);
+    if (!took_ns)
         return false;
     for (size_t i = 0; i < spans; i++) {
         const struct knee_span *span = &rank->source->spans[i];
         if (span->kind == KNEE_SPAN_COMPUTE)
-            keys[count++] = (struct knee_sort_key){(uint64_t)(span->end_ns - span->start_ns), i};
+            took_ns[count++] = fmin(9e18, (double)(span->end_ns - span->start_ns));
     }
-    knee_sort(keys, keys + count, count);
     rank->kernels = count;
-    rank->median_kernel_ns = count ? (int64_t)keys[count / 2].key : 0;
-    knee_resize(alloc, keys, 0);
+    rank->median_kernel_ns = count ? (int64_t)knee_at_rank(took_ns, count, count / 2) : 0;
+    knee_resize(alloc, took_ns, 0);
     return true;
 }
 
