@@ -21,6 +21,7 @@
 enum {
     AHEAD = 512,        /* calls that one rank may have more in a row */
     AGREE = 4,          /* calls that must agree where two ranks come together again */
+    CHAINS = 1024,      /* of calls whose names may be the same */
     NOTABLE_NS = 500000 /* of the host, between two calls */
 };
 #define SLOWER 1.05 /* kernels throughout */
@@ -34,6 +35,8 @@ struct call {
 struct program {
     struct call *calls;
     uint32_t *names; /* of the calls: apart, for they are searched */
+    uint32_t *next;  /* per call: the next one of its chain; `count`: none */
+    uint32_t chains[CHAINS];
     size_t count;
     double load_ns; /* what the host and the GPU have to do */
 };
@@ -70,10 +73,11 @@ static bool list_program(const struct knee_graph *g, int32_t rank, struct progra
     int32_t *rows = knee_nodes_by_call(g, rank, &out->count);
     out->calls = knee_resize(g->alloc, NULL, (out->count + 1) * sizeof *out->calls);
     out->names = knee_resize(g->alloc, NULL, (out->count + 1) * sizeof *out->names);
+    out->next = knee_resize(g->alloc, NULL, (out->count + 1) * sizeof *out->next);
     size_t size = (g->account->ranks[rank].trace->name_count + 1) * sizeof(uint32_t);
     uint32_t *known = knee_resize(g->alloc, NULL, size);
     int64_t since = 0;
-    bool good = rows && out->calls && out->names && known;
+    bool good = rows && out->calls && out->names && out->next && known;
     if (known)
         memset(known, 0, size);
     for (size_t i = 0; good && i < out->count; i++) {
@@ -92,45 +96,43 @@ static bool list_program(const struct knee_graph *g, int32_t rank, struct progra
     return good;
 }
 
+/* Chains the calls that may have the same name. */
+static void chain_calls(struct program *p)
+{
+    for (size_t i = 0; i < CHAINS; i++)
+        p->chains[i] = (uint32_t)p->count;
+    for (size_t i = p->count; i-- > 0;) {
+        uint32_t *chain = &p->chains[p->names[i] % CHAINS];
+        p->next[i] = *chain;
+        *chain = (uint32_t)i;
+    }
+}
+
 static bool agree(const struct program *a, size_t i, const struct program *b, size_t j)
 {
     size_t k = 0;
     while (k < AGREE && i + k < a->count && j + k < b->count && a->names[i + k] == b->names[j + k])
         k++;
-    return k == AGREE || i + k == a->count || j + k == b->count;
-}
-
-/* The next place of a name from `at` on, before `end`. Blocks of names are looked at together: most
- * do not have it. */
-static size_t next_place(const struct program *p, size_t at, size_t end, uint32_t name)
-{
-    enum { BLOCK = 32 };
-    for (; end - at >= BLOCK; at += BLOCK) {
-        uint32_t found = 0;
-        for (size_t k = 0; k < BLOCK; k++)
-            found |= p->names[at + k] == name;
-        if (found)
-            break;
-    }
-    while (at < end && p->names[at] != name)
-        at++;
-    return at < end ? at : SIZE_MAX;
+    return k == AGREE || (k > 0 && (i + k == a->count || j + k == b->count));
 }
 
 /* How many calls further, and fewer than `most`, a program goes on as another does at `j`; `most`:
- * it does not. */
-static size_t next_agreeing(const struct program *a, size_t i, const struct program *b, size_t j,
+ * it does not. Asked for places in order only: a chain forgets those before `i`. */
+static size_t next_agreeing(struct program *a, size_t i, const struct program *b, size_t j,
                             size_t most)
 {
     size_t end = a->count - i > most ? i + most : a->count;
-    size_t at = next_place(a, i, end, b->names[j]);
-    while (at != SIZE_MAX && !agree(a, at, b, j))
-        at = next_place(a, at + 1, end, b->names[j]);
-    return at == SIZE_MAX ? most : at - i;
+    uint32_t *chain = &a->chains[b->names[j] % CHAINS];
+    while (*chain < i)
+        *chain = a->next[*chain];
+    size_t at = *chain;
+    while (at < end && !agree(a, at, b, j))
+        at = a->next[at];
+    return at < end ? at - i : most;
 }
 
 /* Steps over calls that only one of them has, as few as possible. */
-static void come_together(const struct program *a, size_t *i, const struct program *b, size_t *j)
+static void come_together(struct program *a, size_t *i, struct program *b, size_t *j)
 {
     size_t more_i = next_agreeing(a, *i, b, *j, AHEAD);
     size_t more_j = next_agreeing(b, *j, a, *i, more_i);
@@ -152,10 +154,12 @@ struct excess {
     size_t ratio_count;
 };
 
-static void compare(struct knee_graph *g, const struct program *late, const struct program *other,
+static void compare(struct knee_graph *g, struct program *late, struct program *other,
                     struct excess *x)
 {
     size_t i = 0, j = 0;
+    chain_calls(late);
+    chain_calls(other);
     memset(x->host_ns, 0, (late->count + 1) * sizeof *x->host_ns);
     while (i < late->count && j < other->count) {
         size_t before = i;
@@ -184,10 +188,8 @@ static void take_away(struct knee_graph *g, const struct program *late, struct e
     int64_t earlier = 0;
     int32_t host = KNEE_NO_NODE;
     double slower = 1;
-    if (x->ratio_count) {
-        qsort(x->ratio, x->ratio_count, sizeof *x->ratio, knee_ascending);
-        slower = x->ratio[x->ratio_count / 2];
-    }
+    if (x->ratio_count)
+        slower = knee_at_rank(x->ratio, x->ratio_count, x->ratio_count / 2);
     for (size_t i = 0; i < late->count; i++) {
         size_t row = (size_t)late->calls[i].node;
         const struct knee_node *n = &g->nodes[row];
@@ -202,7 +204,7 @@ static void take_away(struct knee_graph *g, const struct program *late, struct e
     }
 }
 
-static bool even_out(struct knee_graph *g, const struct program *late, const struct program *other)
+static bool even_out(struct knee_graph *g, struct program *late, struct program *other)
 {
     struct excess x = {
         .host_ns = knee_resize(g->alloc, NULL, (late->count + 1) * sizeof *x.host_ns),
@@ -280,6 +282,7 @@ bool knee_apply_even(struct knee_change_run *run)
     for (size_t r = 0; programs && r < g->rank_count; r++) {
         knee_resize(g->alloc, programs[r].calls, 0);
         knee_resize(g->alloc, programs[r].names, 0);
+        knee_resize(g->alloc, programs[r].next, 0);
     }
     knee_resize(g->alloc, programs, 0);
     g->failed = g->failed || !good;

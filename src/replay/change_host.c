@@ -69,18 +69,34 @@ bool knee_apply_loader_ahead(struct knee_change_run *run)
     return true;
 }
 
-/* What loading takes of the host's time between `from_ns` and `to_ns`, common clock. */
-static int64_t loading_between(const struct knee_graph *g, size_t rank, int64_t from_ns,
-                               int64_t to_ns)
+/* What loading takes of a host's time from `from_ns` on, common clock: as long as no load ends,
+ * all calls ask for the same. */
+struct loading {
+    size_t rank;
+    int64_t from_ns, since_ns, until_ns; /* known for calls of this time */
+    int64_t sum_ns;
+};
+
+static int64_t loading_between(const struct knee_graph *g, size_t rank, struct loading *known,
+                               int64_t from_ns, int64_t to_ns)
 {
     const struct knee_rank_account *account = &g->account->ranks[rank];
-    int64_t clock = knee_common_time(account, 0) - g->origin_ns, sum = 0;
+    int64_t clock = knee_common_time(account, 0) - g->origin_ns;
+    if (rank == known->rank && from_ns == known->from_ns && to_ns >= known->since_ns &&
+        to_ns < known->until_ns)
+        return known->sum_ns;
+    *known = (struct loading){rank, from_ns, INT64_MIN, INT64_MAX, 0};
     for (size_t i = 0; i < account->trace->load_count; i++) {
         const struct knee_mark *load = &account->trace->loads[i];
-        if (load->start_ns + clock >= from_ns && load->end_ns + clock <= to_ns)
-            sum += load->end_ns - load->start_ns;
+        int64_t end = load->end_ns + clock;
+        if (end > to_ns)
+            known->until_ns = end < known->until_ns ? end : known->until_ns;
+        else
+            known->since_ns = end > known->since_ns ? end : known->since_ns;
+        if (load->start_ns + clock >= from_ns && end <= to_ns)
+            known->sum_ns += load->end_ns - load->start_ns;
     }
-    return sum;
+    return known->sum_ns;
 }
 
 /* The first work that the host hands over after each of its waits, the start of the recording
@@ -149,12 +165,14 @@ bool knee_apply_no_host_gaps(struct knee_change_run *run)
     int32_t *first = list_first_work(g);
     int64_t *lane_ends = list_lane_ends(g);
     bool good = first && lane_ends;
+    struct loading known = {.rank = SIZE_MAX};
     for (size_t i = 0; good && i < g->count; i++) {
         const struct knee_node *n = &g->nodes[i];
         int32_t row = n->host == KNEE_NO_NODE ? KNEE_NO_NODE : first[n->host];
         if (row == KNEE_NO_NODE)
             continue;
-        int64_t loading = loading_between(g, (size_t)n->rank, g->nodes[row].call_ns, n->call_ns);
+        int64_t loading =
+            loading_between(g, (size_t)n->rank, &known, g->nodes[row].call_ns, n->call_ns);
         hand_over_at(g, i, g->nodes[row].host_lag_ns + loading, lane_ends[i]);
     }
     knee_resize(g->alloc, first, 0);

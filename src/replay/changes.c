@@ -303,30 +303,31 @@ bool knee_graph_sort_calls(struct knee_graph *g)
     return all != NULL;
 }
 
-/* The pauses up to `ns`. */
-static size_t pauses_until(const struct knee_host_pause *pauses, size_t count, int64_t ns)
+/* By how much the pauses up to `ns` are shorter together. Most nodes ask for the place of the one
+ * before them. */
+static int64_t earlier_by(const struct knee_host_pause *pauses, size_t count, size_t *at,
+                          int64_t ns)
 {
-    size_t low;
-    KNEE_BISECT(low, count, pauses[low].at_ns <= ns);
-    return low;
+    if ((*at > 0 && pauses[*at - 1].at_ns > ns) || (*at < count && pauses[*at].at_ns <= ns))
+        KNEE_BISECT(*at, count, pauses[*at].at_ns <= ns);
+    return *at > 0 ? pauses[*at - 1].by_ns : 0;
 }
 
-void knee_host_earlier(struct knee_graph *g, int32_t rank, const struct knee_host_pause *pauses,
+void knee_host_earlier(struct knee_graph *g, int32_t rank, struct knee_host_pause *pauses,
                        size_t count)
 {
     const struct knee_graph_rank *own = &g->ranks[rank], *last = &g->ranks[g->rank_count - 1];
     size_t end = (size_t)own->first + (size_t)own->count,
-           added = (size_t)last->first + (size_t)last->count;
+           added = (size_t)last->first + (size_t)last->count, from = 0, to = 0;
+    for (size_t i = 1; i < count; i++)
+        pauses[i].by_ns += pauses[i - 1].by_ns;
     for (size_t i = (size_t)own->first; i < g->count; i = i + 1 == end ? added : i + 1) {
         const struct knee_node *n = &g->nodes[i];
         if (n->rank != rank || n->host == KNEE_NO_NODE)
             continue;
-        bool root = n->host == g->ranks[rank].root;
-        size_t to = pauses_until(pauses, count, n->call_ns);
-        size_t from = root ? 0 : pauses_until(pauses, count, g->nodes[n->host].end_ns - 1);
-        int64_t lag = n->host_lag_ns;
-        for (size_t k = from; k < to; k++)
-            lag -= pauses[k].by_ns;
+        int64_t lag = n->host_lag_ns - earlier_by(pauses, count, &to, n->call_ns);
+        if (n->host != own->root)
+            lag += earlier_by(pauses, count, &from, g->nodes[n->host].end_ns - 1);
         lag = lag > 0 ? lag : 0;
         if (lag != n->host_lag_ns)
             knee_graph_edit(g, i)->host_lag_ns = lag;

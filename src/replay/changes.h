@@ -66,11 +66,11 @@ bool knee_resize_meet(struct knee_change_run *run, uint32_t meet, double bytes);
  * edges. */
 void knee_delay_after(struct knee_graph *g, const int64_t *after_ns);
 /* The host of a rank is earlier by by_ns for what it does after at_ns (measured), until it next
- * waits. Sorted by at_ns. */
+ * waits. Sorted by at_ns; added up in place. */
 struct knee_host_pause {
     int64_t at_ns, by_ns;
 };
-void knee_host_earlier(struct knee_graph *g, int32_t rank, const struct knee_host_pause *pauses,
+void knee_host_earlier(struct knee_graph *g, int32_t rank, struct knee_host_pause *pauses,
                        size_t count);
 /* Waiting for batches takes `factor` times as long, but not less than least_ns. False: no memory.
  */

@@ -27,7 +27,7 @@ struct labeller {
     int64_t first, last; /* of the rank's work */
 };
 
-static void add(struct set *set, int64_t from, int64_t to)
+static inline void add(struct set *set, int64_t from, int64_t to)
 {
     int64_t *last = (int64_t *)(set->list + set->count) - 2; /* one before the first is there */
     if (to <= from)
@@ -116,29 +116,22 @@ static void label_comm(struct labeller *l, const struct knee_walk *w, uint32_t m
     add(&l->sets[TRANSFER], come > w->start_ns ? come : w->start_ns, w->end_ns);
 }
 
-/* Kernels without a gap between them are added together. */
 static void label_task(struct labeller *l, size_t task)
 {
     struct knee_walk w = knee_walk_task(l->runner, task);
     uint32_t meet = l->runner->tasks.task[task].meet;
-    int64_t from = 0, to = INT64_MIN, first = INT64_MAX, last = INT64_MIN;
+    int64_t first = INT64_MAX, last = INT64_MIN;
     while (knee_walk_next(&w)) {
         const struct knee_beat *beat = &w.beats[w.at - 1];
         first = w.start_ns < first ? w.start_ns : first;
         last = w.end_ns > last ? w.end_ns : last;
-        if (beat->kind == KNEE_NODE_COMPUTE || beat->both) {
-            if (w.start_ns != to) {
-                add(&l->sets[COMPUTE], from, to);
-                from = w.start_ns;
-            }
-            to = w.end_ns;
-        }
+        if (beat->kind == KNEE_NODE_COMPUTE || beat->both)
+            add(&l->sets[COMPUTE], w.start_ns, w.end_ns);
         if (beat->kind == KNEE_NODE_COPY)
             add(&l->sets[COPY], w.start_ns, w.end_ns);
         else if (beat->kind == KNEE_NODE_COMM)
             label_comm(l, &w, meet);
     }
-    add(&l->sets[COMPUTE], from, to);
     l->first = first < l->first ? first : l->first;
     l->last = last > l->last ? last : l->last;
 }
