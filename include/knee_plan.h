@@ -208,9 +208,24 @@ size_t knee_plan_ops(const struct knee_shape *shape, const struct knee_machine *
 #define KNEE_PLANS_MAX 16
 #define KNEE_FRONT     16 /* pieces that the GPU's memory is cut into */
 
+/* What few runs do: each must gain more than knee can tell plans apart by. */
+enum knee_unusual {
+    KNEE_UNUSUAL_OFFLOAD = 1,    /* the optimizer on the host */
+    KNEE_UNUSUAL_SCHEDULE = 2,   /* zero-bubble */
+    KNEE_UNUSUAL_CONTEXT = 4,    /* sequences below 32k tokens are split */
+    KNEE_UNUSUAL_PIECES = 8,     /* more than 8 pieces a stage */
+    KNEE_UNUSUAL_SHARDS = 16,    /* zero2 or zero3 over nodes or under a pipeline */
+    KNEE_UNUSUAL_TENSOR = 32,    /* tensor parallelism over nodes */
+    KNEE_UNUSUAL_HEADS = 64,     /* more tensor-parallel ranks than key-value heads */
+    KNEE_UNUSUAL_SOFTWARE = 128, /* what the software that is assumed does not have */
+    KNEE_UNUSUALS = 8
+};
+
 struct knee_found {
     struct knee_plan plan;
     struct knee_plan_cost cost;
+    unsigned unusual; /* bits of enum knee_unusual */
+    double ranked_s;  /* the step with a handicap for each of them: plans are compared by it */
 };
 
 /* One question: `fixed` holds what is given (NaN and -1: free) and must have gpus and
@@ -223,13 +238,9 @@ struct knee_search {
     bool brute;                             /* price every plan, without bounds: for tests */
     const struct knee_framework *framework; /* whose plans are looked at; NULL: all */
     double memory_risk; /* most a plan may risk to run out of memory; 0: all that the GPU has */
+    const struct knee_framework *assumed; /* whose plans are the usual ones; NULL: all are */
     double oddity; /* share of the step that each unusual feature must gain; 0: the fastest wins */
 };
-
-/* How many features of a plan are unusual: the optimizer on the host, a zero-bubble schedule, a
- * split sequence below 32k tokens, more than 8 pieces a stage, zero2 or zero3 over nodes. */
-int knee_plan_oddities(const struct knee_plan *plan, const struct knee_shape *shape,
-                       const struct knee_machine *machine);
 
 /* Of plans that differ in less than tp, cp, pp, ep and sharding only the best is kept. */
 struct knee_search_result {
@@ -307,6 +318,7 @@ struct knee_plan_answer {
     const struct knee_run_inputs *run; /* failures and energy; NULL: a run is not asked. Borrowed */
     struct knee_plan_run *runs; /* beside rows, of those that fit; NULL as run is. Borrowed */
     const struct knee_framework *framework; /* NULL: any */
+    const struct knee_framework *assumed;   /* whose software is assumed; NULL: it is named */
     bool counts_assumed;    /* no GPU counts are given: those of the rows are knee's own */
     struct knee_found free; /* the best plan of any framework at the chosen count, same software */
     bool free_known;        /* it was looked for and there is one */

@@ -193,6 +193,8 @@ static knee_status gather(struct knee_ask *ask, const struct plan_options *optio
         status = knee_machine_init(&a->platform, &rates, &a->machine, err);
     if (status)
         return status;
+    if (a->machine.basis == KNEE_BASIS_UNNAMED)
+        a->assumed = knee_framework_priced_as(knee_profiles[a->platform.profile].name);
     a->memory_risk =
         options->at_any_price
             ? 0

@@ -128,6 +128,14 @@ const struct knee_framework *knee_framework_named(const char *name)
     return NULL;
 }
 
+const struct knee_framework *knee_framework_priced_as(const char *profile)
+{
+    for (size_t i = 1; i < FRAMEWORKS; i++)
+        if (strcmp(frameworks[i].profile, profile) == 0)
+            return &frameworks[i];
+    return NULL;
+}
+
 const char *knee_framework_word(const struct knee_framework *framework)
 {
     return framework->name;
@@ -279,6 +287,23 @@ int knee_framework_breaks(const struct knee_framework *framework, const struct k
         if (rules[i].broken(&q))
             return i;
     return -1;
+}
+
+int knee_framework_lacks(const struct knee_framework *framework, const struct knee_plan *plan,
+                         const struct knee_shape *shape)
+{
+    struct knee_plan rest = *plan;
+    rest.precision = -1;
+    if (rest.schedule == KNEE_ZERO_BUBBLE)
+        rest.schedule = KNEE_1F1B;
+    if (rest.pp > 1 && rest.shard >= KNEE_ZERO2)
+        rest.shard = KNEE_ZERO1;
+    return framework ? knee_framework_breaks(framework, &rest, shape) : -1;
+}
+
+bool knee_framework_shards(const struct knee_framework *framework)
+{
+    return !(framework->staged & BIT(KNEE_ZERO1)) || (framework->staged & BIT(KNEE_ZERO3));
 }
 
 bool knee_framework_has(const struct knee_framework *framework, enum knee_recompute recompute_way)

@@ -14,6 +14,17 @@
 int knee_framework_breaks(const struct knee_framework *framework, const struct knee_plan *plan,
                           const struct knee_shape *shape);
 
+/* The framework that is priced as this profile when none is named; NULL: none is. */
+const struct knee_framework *knee_framework_priced_as(const char *profile);
+
+/* The rule that a plan breaks beside what enum knee_unusual names by itself: a zero-bubble
+ * schedule, ZeRO-3 under a pipeline, and the precision, which is not the search's choice. */
+int knee_framework_lacks(const struct knee_framework *framework, const struct knee_plan *plan,
+                         const struct knee_shape *shape);
+
+/* Whether ZeRO-3 over nodes or under a pipeline is how it is usually run. */
+bool knee_framework_shards(const struct knee_framework *framework);
+
 /* Whether it can recompute so. */
 bool knee_framework_has(const struct knee_framework *framework, enum knee_recompute recompute);
 

@@ -19,6 +19,7 @@ static knee_status search_plans(struct knee_counts_search *s, const struct knee_
                                  .fixed = fixed,
                                  .framework = s->framework,
                                  .top = top,
+                                 .assumed = s->answer->assumed,
                                  .memory_risk = s->answer->memory_risk,
                                  .oddity = s->answer->oddity};
     knee_status status = s->search(s, &search, out, err);

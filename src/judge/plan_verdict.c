@@ -225,9 +225,12 @@ static void count_ties(struct knee_plan_answer *a)
     if (a->chosen == SIZE_MAX)
         return;
     const struct knee_search_result *found = &a->rows[a->chosen].found;
-    while (a->ties < found->count &&
-           found->best[a->ties].cost.step_s <= (1 + a->apart) * found->best[0].cost.step_s)
-        a->ties++;
+    double first = found->best[0].cost.step_s;
+    for (; a->ties < found->count; a->ties++) {
+        double step = found->best[a->ties].cost.step_s;
+        if (fmax(step, first) > (1 + a->apart) * fmin(step, first))
+            break; /* slower, or faster and unusual */
+    }
 }
 
 static struct knee_sure efficiency_sure(const struct knee_plan_answer *a,

@@ -69,6 +69,12 @@ static const char *gpu_name(const A *a)
     return gpu ? gpu->name : "GPU";
 }
 
+/* Nothing is named and Megatron-Core is not assumed. */
+static bool on_tpu(const A *a)
+{
+    return !a->framework && !a->assumed && a->machine.basis == KNEE_BASIS_UNNAMED;
+}
+
 static void say_title(const A *a, struct knee_text *text)
 {
     const ROW *row = knee_plan_shown(a), *last = &a->rows[a->row_count - 1];
@@ -260,12 +266,62 @@ static void say_free(const A *a, const ROW *row, struct knee_text *text)
     PUT(text, "\n");
 }
 
+/* "splits sequences below 32k tokens and keeps the optimizer on the host" */
+static void say_unusual(const A *a, const struct knee_found *found, struct knee_text *text)
+{
+    static const char *const words[KNEE_UNUSUALS] = {
+        "keeps the optimizer on the host",        "needs a zero-bubble schedule",
+        "splits sequences below 32k tokens",      "cuts stages into more than 8 pieces",
+        "has ZeRO-2 or 3 over nodes or stages",   "has tensor parallelism over nodes",
+        "has more TP ranks than key-value heads",
+    };
+    const char *before = "";
+    struct knee_obstacle lack = {.what = ""};
+    int rule = knee_framework_lacks(a->assumed, &found->plan, &a->shape);
+    if (rule >= 0)
+        knee_framework_says(a->assumed, rule, &lack);
+    for (size_t i = 0; i < KNEE_UNUSUALS; i++) {
+        if (!(found->unusual >> i & 1))
+            continue;
+        PUT(text, "{}{}{}", before, words[i] ? words[i] : "has ", words[i] ? "" : lack.what);
+        before = " and ";
+    }
+}
+
+/* Why the plan to use is not the fastest of the list, or not a plain one. */
+static void say_choice(const A *a, const struct knee_search_result *found, struct knee_text *text)
+{
+    const struct knee_found *first = found->best, *other = NULL;
+    size_t at = 0;
+    for (size_t i = 1; i < found->count; i++) {
+        const struct knee_found *it = &first[i];
+        bool plain = first->unusual && !it->unusual && !other;
+        if (plain || (!first->unusual && it->cost.step_s < (other ? other : first)->cost.step_s)) {
+            other = it;
+            at = i + 1;
+        }
+    }
+    double apart = other ? fabs(first->cost.step_s / other->cost.step_s - 1) : 0;
+    if (first->unusual) {
+        PUT(text, "Unusual: plan 1 ");
+        say_unusual(a, first, text);
+        PUT(text, "[; plan {} does not, {share} slower].\n", at ? (double)at : (double)NAN,
+            other ? other->cost.step_s / first->cost.step_s - 1 : (double)NAN);
+    } else if (apart > 0.01) {
+        PUT(text, "Plan {} is {share} faster, but unusual: it ", (double)at, apart);
+        say_unusual(a, other, text);
+        PUT(text, ".\n");
+    }
+}
+
 static void say_after(const A *a, const ROW *row, struct knee_text *text)
 {
     const COST *c = &row->found.best[0].cost;
     if (a->ties > 1 && row == &a->rows[a->chosen])
         PUT(text, "Plans 1-{} are within knee's error ({share}): time two or three.\n", a->ties,
             a->apart);
+    if (row->found.count && a->row_count == 1)
+        say_choice(a, &row->found, text);
     say_parts(c, text);
     say_run(a, row, text);
     say_free(a, row, text);
@@ -296,6 +352,35 @@ static void say_notes(const A *a, const ROW *row, struct knee_text *text)
             a->replicas_needed_bytes > a->machine.memory_bytes ? " and does not fit" : "");
 }
 
+/* Which software can run the plan and be given launch flags: "megatron or nemo". */
+static void say_emits(const A *a, const struct knee_plan *plan, struct knee_text *text)
+{
+    static const char *const names[] = {"megatron", "nemo", "torchtitan", "deepspeed"};
+    const char *able[KNEE_COUNT_OF(names)];
+    size_t count = 0;
+    for (size_t i = 0; i < KNEE_COUNT_OF(names); i++) {
+        const struct knee_framework *framework = knee_framework_named(names[i]);
+        bool asked = !a->framework || a->framework == framework;
+        if (asked && !on_tpu(a) && knee_framework_breaks(framework, plan, &a->shape) < 0)
+            able[count++] = names[i];
+    }
+    for (size_t i = 0; i < count; i++)
+        PUT(text, "{}{}", i == 0 ? "add --emit " : i + 1 < count ? ", " : " or ", able[i]);
+    PUT(text, count        ? " for launch flags"
+              : a->assumed ? "add --framework megatron for a plan that it runs"
+                           : "add -v for memory, placement and collectives");
+}
+
+static void say_next(const A *a, const struct knee_plan *plan, struct knee_text *text)
+{
+    if (a->chosen == SIZE_MAX)
+        PUT(text, "try other counts with --gpus, or another --gpu");
+    else if (a->counts_assumed)
+        PUT(text, "add --gpus N for the plan on your GPUs");
+    else
+        say_emits(a, plan, text);
+}
+
 static void say(const void *result, struct knee_said *said)
 {
     const A *a = result;
@@ -318,11 +403,7 @@ static void say(const void *result, struct knee_said *said)
     say_memory(&row->found.best[0].cost, &said->effect);
     say_after(a, row, &said->after);
     say_assumed(a, &said->assumed);
-    knee_text_puts(&said->next,
-                   a->chosen == SIZE_MAX ? "try other counts with --gpus, or another --gpu"
-                   : a->counts_assumed
-                       ? "add --gpus N for the plan on your GPUs"
-                       : "add --emit megatron, torchtitan, nemo or deepspeed for launch flags");
+    say_next(a, &row->found.best[0].plan, &said->next);
 }
 
 /* ---- Views ---- */

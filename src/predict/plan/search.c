@@ -143,26 +143,40 @@ static int compare_plans(const struct knee_plan *a, const struct knee_plan *b)
 #define LONG_SEQUENCE 32768
 #define MANY_PIECES   8
 
-int knee_plan_oddities(const struct knee_plan *plan, const struct knee_shape *shape,
-                       const struct knee_machine *machine)
+/* FSDP and DeepSpeed have little else than ZeRO-3, and so has what is assumed on TPUs. */
+static bool shards_usual(const struct knee_search *s)
 {
-    bool shards = plan->shard >= KNEE_ZERO2 && plan->shard_size * plan->tp > machine->node_size;
-    return (plan->offload == KNEE_OFFLOAD_OPTIMIZER) + (plan->schedule == KNEE_ZERO_BUBBLE) +
-           (plan->cp > 1 && shape->seq < LONG_SEQUENCE) + (plan->vp > MANY_PIECES) + shards;
+    const struct knee_framework *software = s->framework ? s->framework : s->assumed;
+    return software ? knee_framework_shards(software) : s->machine->basis == KNEE_BASIS_UNNAMED;
 }
 
-static double handicapped_s(const struct knee_search *s, const struct knee_found *found)
+static unsigned unusual(const struct knee_search *s, const struct knee_plan *plan)
 {
-    if (s->oddity <= 0 || !isfinite(found->cost.step_s))
-        return found->cost.step_s;
-    int odd = knee_plan_oddities(&found->plan, s->shape, s->machine);
-    return found->cost.step_s * (1 + s->oddity * odd);
+    const struct knee_shape *shape = s->shape;
+    double node = s->machine->node_size;
+    bool shards = plan->shard >= KNEE_ZERO2 &&
+                  (plan->shard_size * plan->tp > node || plan->pp > 1) && !shards_usual(s);
+    return (plan->offload == KNEE_OFFLOAD_OPTIMIZER ? KNEE_UNUSUAL_OFFLOAD : 0U) |
+           (plan->schedule == KNEE_ZERO_BUBBLE ? KNEE_UNUSUAL_SCHEDULE : 0U) |
+           (plan->cp > 1 && shape->seq < LONG_SEQUENCE ? KNEE_UNUSUAL_CONTEXT : 0U) |
+           (plan->vp > MANY_PIECES ? KNEE_UNUSUAL_PIECES : 0U) |
+           (shards ? KNEE_UNUSUAL_SHARDS : 0U) | (plan->tp > node ? KNEE_UNUSUAL_TENSOR : 0U) |
+           (plan->tp > shape->kv_heads ? KNEE_UNUSUAL_HEADS : 0U) |
+           (knee_framework_lacks(s->assumed, plan, shape) >= 0 ? KNEE_UNUSUAL_SOFTWARE : 0U);
 }
 
-static bool better(const struct knee_search *s, const struct knee_found *a,
-                   const struct knee_found *b)
+static void rank(const struct knee_search *s, struct knee_found *found)
 {
-    int order = compare(handicapped_s(s, a), handicapped_s(s, b));
+    int count = 0;
+    found->unusual = s->oddity > 0 ? unusual(s, &found->plan) : 0;
+    for (unsigned bits = found->unusual; bits; bits &= bits - 1)
+        count++;
+    found->ranked_s = found->cost.step_s * (1 + s->oddity * count);
+}
+
+static bool better(const struct knee_found *a, const struct knee_found *b)
+{
+    int order = compare(a->ranked_s, b->ranked_s);
     if (order == 0)
         order = compare(a->cost.memory.total, b->cost.memory.total);
     if (order == 0)
@@ -186,27 +200,26 @@ static void keep_best(const struct knee_search *s, const struct knee_found *foun
     size_t same = 0;
     while (same < r->count && !related(&r->best[same].plan, &found->plan))
         same++;
-    if (same < r->count && !better(s, found, &r->best[same]))
+    if (same < r->count && !better(found, &r->best[same]))
         return;
     size_t at = same < r->count ? same : r->count < top ? r->count : r->count - 1;
-    if (same == r->count && r->count == top && !better(s, found, &r->best[at]))
+    if (same == r->count && r->count == top && !better(found, &r->best[at]))
         return;
     if (at == r->count)
         r->count++;
-    while (at > 0 && better(s, found, &r->best[at - 1])) {
+    while (at > 0 && better(found, &r->best[at - 1])) {
         r->best[at] = r->best[at - 1];
         at--;
     }
     r->best[at] = *found;
 }
 
-static void keep_front(const struct knee_search *s, const struct knee_found *found,
-                       struct knee_search_result *r)
+static void keep_front(const struct knee_found *found, struct knee_search_result *r)
 {
     double share = found->cost.memory.total / found->cost.memory.capacity;
     int first = (int)fmax(0, ceil(share * KNEE_FRONT - 1e-9) - 1);
     for (int i = first; i < KNEE_FRONT; i++)
-        if (better(s, found, &r->front[i]))
+        if (better(found, &r->front[i]))
             r->front[i] = *found;
 }
 
@@ -229,7 +242,7 @@ void knee_search_result_init(struct knee_search_result *result)
 {
     memset(result, 0, sizeof *result);
     for (int i = 0; i < KNEE_FRONT; i++)
-        result->front[i].cost.step_s = INFINITY;
+        result->front[i].cost.step_s = result->front[i].ranked_s = INFINITY;
 }
 
 void knee_search_merge(const struct knee_search *search, const struct knee_search_result *other,
@@ -238,8 +251,7 @@ void knee_search_merge(const struct knee_search *search, const struct knee_searc
     for (size_t i = 0; i < other->count; i++)
         keep_best(search, &other->best[i], into);
     for (int i = 0; i < KNEE_FRONT; i++)
-        if (isfinite(other->front[i].cost.step_s) &&
-            better(search, &other->front[i], &into->front[i]))
+        if (isfinite(other->front[i].cost.step_s) && better(&other->front[i], &into->front[i]))
             into->front[i] = other->front[i];
     if (other->nearest_valid)
         keep_nearest(&other->nearest, into);
@@ -277,8 +289,9 @@ static void try_plan(struct piece *p, const struct knee_plan *plan)
     }
     knee_block_price(&p->block, s->shape, s->machine, plan, &p->prices, &found.cost);
     p->result->priced++;
+    rank(s, &found);
     keep_best(s, &found, p->result);
-    keep_front(s, &found, p->result);
+    keep_front(&found, p->result);
 }
 
 /* A choice that is fixed, or each of `count`. */
@@ -403,8 +416,8 @@ static bool cannot_win(const struct piece *p, const struct knee_plan *plan)
     if (s->brute || r->count < s->top)
         return false;
     double bound = knee_block_bound_s(&p->block, s->shape, s->machine, plan);
-    return bound > handicapped_s(s, &r->best[r->count - 1]) &&
-           bound > handicapped_s(s, &r->front[least_front(s, plan)]);
+    return bound > r->best[r->count - 1].ranked_s &&
+           bound > r->front[least_front(s, plan)].ranked_s;
 }
 
 /* What the search does not vary. */
