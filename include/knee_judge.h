@@ -347,16 +347,9 @@ struct knee_diagnosis {
     enum knee_program program;
     struct knee_copy_share copies[KNEE_COPY_KINDS];
     struct knee_kernel_share works[KNEE_KERNEL_KINDS];
-    double host_bytes_per_s; /* of the link to the host, by the GPU's preset; NaN: not known */
-    double generated_s;      /* kernels that a compiler has made, per step */
-    double plain_s;          /* 32-bit products that do not use tensor cores, per step */
-    double scores_s;         /* what attention that is not fused does to its scores, per step */
-    double fused_s,
-        longest_s; /* what is left of elementwise and norm kernels when fused; at best */
-    double wide_product_s, wide_attention_s; /* of 32-bit numbers on tensor cores, per step */
-    double unfused_optimizer_s;              /* one kernel per operation, per step */
-    struct knee_idle_gap gap;                /* the longest */
-    double long_host_s; /* of waiting for the host: gaps that are longer than launches make */
+    double host_bytes_per_s;     /* of the link to the host, by the GPU's preset; NaN: not known */
+    double spent_s[KNEE_SPENTS]; /* per step */
+    struct knee_idle_gap gap;    /* the longest */
     struct knee_lone_wait lone;
     bool profiled_host;     /* host-bound: the profiler itself makes such steps longer */
     double unprofiled_s;    /* the step without it, by a replay; 0: as recorded */

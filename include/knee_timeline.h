@@ -379,6 +379,22 @@ struct knee_run {
 
 #define KNEE_SHORT_KERNEL_NS 10000 /* shorter kernels do not fill a large GPU */
 
+/* Parts of a step that a change may save. They overlap. */
+enum knee_spent {
+    KNEE_SPENT_GENERATED, /* kernels that a compiler has made */
+    KNEE_SPENT_PLAIN,     /* large 32-bit products that do not use tensor cores */
+    KNEE_SPENT_SCORES,    /* softmax of unfused attention, and what else is done to scores */
+    /* Chains of elementwise and norm kernels, nothing between them: what is left of each when it is
+     * fused, as the longest of its kernels and at least a quarter; and without that floor */
+    KNEE_SPENT_FUSED,
+    KNEE_SPENT_LONGEST,
+    KNEE_SPENT_WIDE_PRODUCT, /* of 32-bit numbers on tensor cores (TF32) */
+    KNEE_SPENT_WIDE_ATTENTION,
+    KNEE_SPENT_OPTIMIZER, /* one kernel for each operation of its formula */
+    KNEE_SPENT_LONG_HOST, /* waiting for the host in gaps that are longer than launches make */
+    KNEE_SPENTS
+};
+
 /* What one rank's spans and names show, in complete steps. */
 struct knee_rank_facts {
     struct {
@@ -387,18 +403,10 @@ struct knee_rank_facts {
     struct {
         int64_t count, total_ns, short_ns; /* short: in kernels too short to fill the GPU */
     } kernels[KNEE_KERNEL_KINDS];
-    int64_t generated_ns; /* kernels that a compiler has made */
-    int64_t plain_ns;     /* large 32-bit products that do not use tensor cores */
-    int64_t scores_ns;    /* softmax of unfused attention, and what else is done to scores */
-    /* Chains of elementwise and norm kernels, nothing between them: what is left of each when it is
-     * fused, as the longest of its kernels and at least a quarter; and without that floor */
-    int64_t fused_ns, longest_ns;
-    int64_t wide_product_ns, wide_attention_ns; /* of 32-bit numbers on tensor cores (TF32) */
-    int64_t unfused_optimizer_ns;               /* one kernel for each operation of its formula */
-    int64_t gap_start_ns, gap_ns;               /* the longest stretch in which nothing runs */
+    int64_t spent_ns[KNEE_SPENTS];
+    int64_t gap_start_ns, gap_ns; /* the longest stretch in which nothing runs */
     enum knee_label gap_label;
-    char gap_next[64];    /* what runs after it; empty: nothing */
-    int64_t long_host_ns; /* waiting for the host in gaps that are longer than launches make */
+    char gap_next[64];               /* what runs after it; empty: nothing */
     int64_t cold_ns, cold_window_ns; /* loading or compiling code, and of how much; 0: none seen */
     bool cold_compiles;              /* on the host, not in one launch */
     bool cold_loads;                 /* it is the first batch, which loads no code */

@@ -228,7 +228,7 @@ static knee_status measure(const struct knee_account *account, const struct knee
         knee_share_work(account, d);
         weigh_suspects(account, means, room, given, d);
         d->profiled_host = of_step(d, KNEE_HOST) > PROFILED_SHARE &&
-                           2 * d->long_host_s < d->step.label_s[KNEE_HOST] &&
+                           2 * d->spent_s[KNEE_SPENT_LONG_HOST] < d->step.label_s[KNEE_HOST] &&
                            !(d->gaps & KNEE_GAP_NO_LAUNCHES) && !is_cpu_job(account);
     }
     knee_resize(alloc, means, 0);

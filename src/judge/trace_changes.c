@@ -255,24 +255,27 @@ static double tf32_saves(const struct knee_diagnosis *d, double plain_s, double 
 
 static bool attention_is_unfused(const struct knee_diagnosis *d)
 {
-    return d->scores_s * part_of_step(d) >= KNEE_WORTH_A_CHANGE * d->step.wall_s &&
-           d->works[KNEE_KERNEL_ATTENTION].total_s < d->scores_s;
+    return d->spent_s[KNEE_SPENT_SCORES] * part_of_step(d) >=
+               KNEE_WORTH_A_CHANGE * d->step.wall_s &&
+           d->works[KNEE_KERNEL_ATTENTION].total_s < d->spent_s[KNEE_SPENT_SCORES];
 }
 
 /* Most products use 16 bits. The 32-bit ones are then attention's: PyTorch's math path converts
  * what it is given. */
 static bool is_of_16_bits(const struct knee_diagnosis *d)
 {
-    return d->works[KNEE_KERNEL_PRODUCT].total_s - d->plain_s > 0.1 * d->plain_s;
+    return d->works[KNEE_KERNEL_PRODUCT].total_s - d->spent_s[KNEE_SPENT_PLAIN] >
+           0.1 * d->spent_s[KNEE_SPENT_PLAIN];
 }
 
 /* Fused, scores never reach memory. At best its products also take half their time; at worst some
  * of what was counted is not attention's. */
 static void add_attention(struct knee_diagnosis *d)
 {
-    double part = part_of_step(d), scores = d->scores_s * part, wall = d->step.wall_s;
-    double plain = is_of_16_bits(d) ? d->plain_s * part : 0;
-    double products = (d->works[KNEE_KERNEL_PRODUCT].total_s - d->plain_s) * part;
+    double part = part_of_step(d), scores = d->spent_s[KNEE_SPENT_SCORES] * part,
+           wall = d->step.wall_s;
+    double plain = is_of_16_bits(d) ? d->spent_s[KNEE_SPENT_PLAIN] * part : 0;
+    double products = (d->works[KNEE_KERNEL_PRODUCT].total_s - d->spent_s[KNEE_SPENT_PLAIN]) * part;
     double step = wall - scores - tf32_saves(d, plain, TF32_REACHED);
     if (attention_is_unfused(d))
         put_step(d, "fused attention", step, wall - scores - plain - products / 2,
@@ -281,7 +284,7 @@ static void add_attention(struct knee_diagnosis *d)
 
 static void add_tensor_cores(const struct knee_account *account, struct knee_diagnosis *d)
 {
-    double plain = d->plain_s * part_of_step(d), wall = d->step.wall_s;
+    double plain = d->spent_s[KNEE_SPENT_PLAIN] * part_of_step(d), wall = d->step.wall_s;
     if (!(attention_is_unfused(d) && is_of_16_bits(d)))
         put_above_host(account, d, "tensor cores", wall - tf32_saves(d, plain, TF32_REACHED),
                        wall - tf32_saves(d, plain, 1), wall - tf32_saves(d, plain, TF32_AT_WORST));
@@ -293,11 +296,12 @@ static void add_fusion(struct knee_diagnosis *d)
     double part = part_of_step(d), wall = d->step.wall_s;
     double unfused =
         part * (d->works[KNEE_KERNEL_ELEMENTWISE].total_s + d->works[KNEE_KERNEL_NORM].total_s);
-    double left = part * d->fused_s;
+    double left = part * d->spent_s[KNEE_SPENT_FUSED];
     if (unfused >= MUCH_UNFUSED * d->step.label_s[KNEE_COMPUTE] &&
-        d->step.label_s[KNEE_COMPUTE] >= 0.5 * wall && d->generated_s <= MOSTLY_FUSED * unfused)
+        d->step.label_s[KNEE_COMPUTE] >= 0.5 * wall &&
+        d->spent_s[KNEE_SPENT_GENERATED] <= MOSTLY_FUSED * unfused)
         put_step(d, "fused kernels", wall - (unfused - left),
-                 wall - (unfused - FUSED_AT_BEST * part * d->longest_s),
+                 wall - (unfused - FUSED_AT_BEST * part * d->spent_s[KNEE_SPENT_LONGEST]),
                  wall - (unfused - left) / 2);
 }
 
@@ -305,7 +309,8 @@ static void add_fusion(struct knee_diagnosis *d)
 static void add_narrow(const struct knee_account *account, struct knee_diagnosis *d)
 {
     double part = part_of_step(d), step_s[3];
-    double product = part * d->wide_product_s, attention = part * d->wide_attention_s;
+    double product = part * d->spent_s[KNEE_SPENT_WIDE_PRODUCT],
+           attention = part * d->spent_s[KNEE_SPENT_WIDE_ATTENTION];
     for (int i = 0; i < 3; i++)
         step_s[i] = d->step.wall_s - product * (1 - narrow_product[i]) -
                     attention * (1 - narrow_attention[i]);
@@ -315,7 +320,7 @@ static void add_narrow(const struct knee_account *account, struct knee_diagnosis
 
 static void add_optimizer(const struct knee_account *account, struct knee_diagnosis *d)
 {
-    double wall = d->step.wall_s, takes = part_of_step(d) * d->unfused_optimizer_s;
+    double wall = d->step.wall_s, takes = part_of_step(d) * d->spent_s[KNEE_SPENT_OPTIMIZER];
     if (d->recording == KNEE_RECORDED_TRAINING && takes > 0)
         put_above_host(account, d, "fused optimizer", wall - takes * (1 - OPTIMIZER_LEFT),
                        wall - takes * (1 - OPTIMIZER_AT_BEST),
@@ -438,7 +443,7 @@ static bool advises(const struct knee_diagnosis *d)
 static bool launches_explain(const struct knee_diagnosis *d)
 {
     double host = d->step.label_s[KNEE_HOST];
-    return host >= LAUNCH_BOUND * d->step.wall_s && 2 * d->long_host_s <= host &&
+    return host >= LAUNCH_BOUND * d->step.wall_s && 2 * d->spent_s[KNEE_SPENT_LONG_HOST] <= host &&
            host >= d->step.label_s[KNEE_STARVED];
 }
 

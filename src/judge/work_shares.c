@@ -20,15 +20,8 @@ static void add_rank(const struct knee_account *account, size_t r, struct knee_d
         d->works[k].total_s += each * 1e-9 * (double)facts->kernels[k].total_ns;
         d->works[k].short_s += each * 1e-9 * (double)facts->kernels[k].short_ns;
     }
-    d->generated_s += each * 1e-9 * (double)facts->generated_ns;
-    d->plain_s += each * 1e-9 * (double)facts->plain_ns;
-    d->scores_s += each * 1e-9 * (double)facts->scores_ns;
-    d->fused_s += each * 1e-9 * (double)facts->fused_ns;
-    d->longest_s += each * 1e-9 * (double)facts->longest_ns;
-    d->wide_product_s += each * 1e-9 * (double)facts->wide_product_ns;
-    d->wide_attention_s += each * 1e-9 * (double)facts->wide_attention_ns;
-    d->unfused_optimizer_s += each * 1e-9 * (double)facts->unfused_optimizer_ns;
-    d->long_host_s += each * 1e-9 * (double)facts->long_host_ns;
+    for (int p = 0; p < KNEE_SPENTS; p++)
+        d->spent_s[p] += each * 1e-9 * (double)facts->spent_ns[p];
 }
 
 /* Bytes and rates are of the whole file: per step as the time there is to all time. */

@@ -173,6 +173,11 @@ static enum knee_kernel_kind work_of(struct knee_marks optimizers, const struct 
     return inside ? KNEE_KERNEL_OPTIMIZER : (enum knee_kernel_kind)kind->work;
 }
 
+static void spend(struct knee_rank_facts *facts, enum knee_spent on, int64_t ns)
+{
+    facts->spent_ns[on] = knee_add_ns(facts->spent_ns[on], ns);
+}
+
 /* Elementwise and norm kernels in a row, which a compiler fuses: what they read and write between
  * them stays on the chip. */
 struct chain {
@@ -182,9 +187,8 @@ struct chain {
 static void end_chain(struct chain *chain, struct knee_rank_facts *facts)
 {
     int64_t least = chain->sum_ns / LONGEST_FUSION;
-    facts->longest_ns = knee_add_ns(facts->longest_ns, chain->longest_ns);
-    facts->fused_ns =
-        knee_add_ns(facts->fused_ns, chain->longest_ns > least ? chain->longest_ns : least);
+    spend(facts, KNEE_SPENT_LONGEST, chain->longest_ns);
+    spend(facts, KNEE_SPENT_FUSED, chain->longest_ns > least ? chain->longest_ns : least);
     *chain = (struct chain){0};
 }
 
@@ -203,15 +207,15 @@ static void add_to_chain(struct chain *chain, enum knee_kernel_kind work, int64_
 static void add_kind(enum knee_kernel_kind work, const struct name_kind *kind, int64_t ns,
                      struct knee_rank_facts *facts)
 {
-    facts->generated_ns = knee_add_ns(facts->generated_ns, kind->generated ? ns : 0);
-    if (kind->plain && ns >= LARGE_PRODUCT_NS)
-        facts->plain_ns = knee_add_ns(facts->plain_ns, ns);
-    if (kind->wide && work == KNEE_KERNEL_PRODUCT && ns >= LARGE_PRODUCT_NS)
-        facts->wide_product_ns = knee_add_ns(facts->wide_product_ns, ns);
+    bool large = ns >= LARGE_PRODUCT_NS;
+    spend(facts, KNEE_SPENT_GENERATED, kind->generated ? ns : 0);
+    spend(facts, KNEE_SPENT_PLAIN, kind->plain && large ? ns : 0);
+    if (kind->wide && work == KNEE_KERNEL_PRODUCT && large)
+        spend(facts, KNEE_SPENT_WIDE_PRODUCT, ns);
     if (kind->wide && work == KNEE_KERNEL_ATTENTION)
-        facts->wide_attention_ns = knee_add_ns(facts->wide_attention_ns, ns);
+        spend(facts, KNEE_SPENT_WIDE_ATTENTION, ns);
     if (work == KNEE_KERNEL_OPTIMIZER && !kind->fused)
-        facts->unfused_optimizer_ns = knee_add_ns(facts->unfused_optimizer_ns, ns);
+        spend(facts, KNEE_SPENT_OPTIMIZER, ns);
 }
 
 static void add_span(const struct knee_rank_account *rank, const struct knee_span *span,
@@ -261,7 +265,7 @@ static void share_scores(const struct knee_rank_account *rank, const struct knee
             continue;
         const struct name_kind *kind = &kinds[span->name];
         if (kind->softmax || (kind->work == KNEE_KERNEL_ELEMENTWISE && ns > least_ns))
-            facts->scores_ns = knee_add_ns(facts->scores_ns, ns);
+            spend(facts, KNEE_SPENT_SCORES, ns);
     }
 }
 
@@ -347,10 +351,9 @@ static void find_gaps(const struct knee_rank_account *rank, const struct knee_ou
         if (step && to - step->start_ns > step->ledger.window_ns)
             to = step->start_ns + step->ledger.window_ns;
         if (rank->runs[i].label == KNEE_HOST && to - from >= KNEE_LONG_CALL_NS)
-            facts->long_host_ns = knee_add_ns(facts->long_host_ns,
-                                              to - from > LONGEST_LAUNCH_NS
-                                                  ? to - from
-                                                  : in_other_calls(rank->trace, &call, from, to));
+            spend(facts, KNEE_SPENT_LONG_HOST,
+                  to - from > LONGEST_LAUNCH_NS ? to - from
+                                                : in_other_calls(rank->trace, &call, from, to));
         if (to - from <= facts->gap_ns)
             continue;
         facts->gap_start_ns = from;

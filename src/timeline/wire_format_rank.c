@@ -136,21 +136,14 @@ static void walk_rank_facts(struct knee_cursor *c, struct knee_rank_facts *facts
         walk_count(c, &facts->kernels[k].total_ns);
         walk_count(c, &facts->kernels[k].short_ns);
     }
-    walk_count(c, &facts->generated_ns);
-    walk_count(c, &facts->plain_ns);
-    walk_count(c, &facts->scores_ns);
-    walk_count(c, &facts->fused_ns);
-    walk_count(c, &facts->longest_ns);
-    walk_count(c, &facts->wide_product_ns);
-    walk_count(c, &facts->wide_attention_ns);
-    walk_count(c, &facts->unfused_optimizer_ns);
+    for (int p = 0; p < KNEE_SPENTS; p++)
+        walk_count(c, &facts->spent_ns[p]);
     KNEE_FIELD(c, facts->gap_start_ns);
     knee_cursor_check_time(c, facts->gap_start_ns);
     walk_count(c, &facts->gap_ns);
     knee_cursor_check(c, facts->gap_ns <= KNEE_LONGEST_NS);
     facts->gap_label =
         (enum knee_label)knee_cursor_small(c, (unsigned)facts->gap_label, KNEE_LABELS);
-    walk_count(c, &facts->long_host_ns);
     KNEE_FIELD(c, facts->gap_next);
     knee_cursor_check(c, memchr(facts->gap_next, '\0', sizeof facts->gap_next) != NULL);
     walk_count(c, &facts->cold_ns);

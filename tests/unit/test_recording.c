@@ -335,7 +335,8 @@ TEST(calls_that_allocate_are_not_launches)
         OWNED(knee_trace) trace = end(&m, false);
         struct knee_diagnosis d = diagnosis_of(&trace);
         assert_true(d.step.label_s[KNEE_HOST] > 0.03);
-        assert_int_equal(2 * d.long_host_s > d.step.label_s[KNEE_HOST], allocates);
+        assert_int_equal(2 * d.spent_s[KNEE_SPENT_LONG_HOST] > d.step.label_s[KNEE_HOST],
+                         allocates);
         assert_int_equal(d.headline == KNEE_SAYS_CHANGE, !allocates);
     }
 }
