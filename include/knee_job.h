@@ -53,11 +53,12 @@ struct knee_shape {
     double q_rank, kv_rank, rope_dim, value_dim;          /* latent attention; kv_rank 0: none */
     double window, global_every;                          /* sliding window, and how often not */
     double causal, tied, bias, qk_norm, sinks, positions; /* positions: learned, rows of them */
-    double extra_layers;                                  /* multi-token prediction */
     double linear_layers; /* layers with state space (Mamba) or linear attention instead */
     double linear_heads, linear_key_heads, linear_dim, state; /* theirs; dim: of a value */
     double bare_layers;    /* of dense_layers: those without a feed-forward part */
     double attention_gate; /* 1: queries carry a gate as large as themselves */
+    /* What no preset has */
+    double extra_layers;   /* multi-token prediction */
     double lora_rank;      /* adapters are trained and the rest is frozen; 0: all is trained */
     double qlora_rank;     /* the same with the frozen weights in 4 bits; 0: in 16 */
     double lora_attention; /* 1: adapters on the maps of attention only */
@@ -68,15 +69,10 @@ extern const struct knee_keys knee_shape_keys;
 /* A model by name. What is not known or does not apply is NaN; images have no shape. */
 struct knee_model {
     const char *name;
-    double params_billion; /* as published */
-    double layers, hidden, heads, kv_heads, head_dim, ffn, glu, vocab, seq;
-    double experts, topk, expert_ffn, shared_ffn, dense_layers;
-    double q_rank, kv_rank, rope_dim, value_dim, window, global_every;
-    double causal, tied, bias, qk_norm, sinks, positions;
-    double linear_layers, linear_heads, linear_key_heads, linear_dim, state;
-    double bare_layers, attention_gate;
-    double flops_per_param; /* per image, forward and backward; NaN: from the shape */
-    double global_batch;    /* examples per step, a usual choice */
+    double params_billion;   /* as published */
+    struct knee_shape shape; /* up to attention_gate */
+    double flops_per_param;  /* per image, forward and backward; NaN: from the shape */
+    double global_batch;     /* examples per step, a usual choice */
     const char *origin;
 };
 extern const struct knee_choices knee_model_names;

@@ -83,9 +83,9 @@ static void list_models(struct knee_table *table, const struct knee_alloc *alloc
         knee_table_cell(table, "%s", model->name);
         knee_table_number(table, 1e9 * model->params_billion, KNEE_UNIT_COUNT);
         knee_table_cell(table, "%.3g", knee_model_flops_per_param(model));
-        knee_table_number(table, model->layers, KNEE_UNIT_COUNT);
-        knee_table_number(table, model->hidden, KNEE_UNIT_COUNT);
-        knee_table_number(table, model->seq, KNEE_UNIT_COUNT);
+        knee_table_number(table, model->shape.layers, KNEE_UNIT_COUNT);
+        knee_table_number(table, model->shape.hidden, KNEE_UNIT_COUNT);
+        knee_table_number(table, model->shape.seq, KNEE_UNIT_COUNT);
         knee_table_number(table, model->global_batch, KNEE_UNIT_COUNT);
         knee_table_cell(table, "%s", model->origin);
     }

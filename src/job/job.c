@@ -123,7 +123,7 @@ static void fill_model(struct knee_job *job)
     const struct knee_model *model = knee_model_at((size_t)job->model);
     fill(job, &job->params, 1e9 * model->params_billion, KNEE_PRESET);
     fill(job, &job->flops_per_param, knee_model_flops_per_param(model), KNEE_PRESET);
-    fill(job, &job->seq, model->seq, KNEE_PRESET);
+    fill(job, &job->seq, model->shape.seq, KNEE_PRESET);
     if (!given(job->local_batch) && given(model->global_batch))
         fill(job, &job->global_batch, knee_batch_usual(job->model, job->seq), KNEE_PRESET);
 }

@@ -101,49 +101,6 @@ const struct knee_model *knee_model_named(const char *name)
     return NULL;
 }
 
-/* Fields of a preset and of a shape that are the same thing. */
-#define SAME(field)                                                                                \
-    {                                                                                              \
-        offsetof(struct knee_model, field), offsetof(struct knee_shape, field)                     \
-    }
-static const struct {
-    size_t preset, shape;
-} same[] = {
-    SAME(layers),
-    SAME(hidden),
-    SAME(heads),
-    SAME(kv_heads),
-    SAME(head_dim),
-    SAME(ffn),
-    SAME(glu),
-    SAME(vocab),
-    SAME(seq),
-    SAME(experts),
-    SAME(topk),
-    SAME(expert_ffn),
-    SAME(shared_ffn),
-    SAME(dense_layers),
-    SAME(q_rank),
-    SAME(kv_rank),
-    SAME(rope_dim),
-    SAME(value_dim),
-    SAME(window),
-    SAME(global_every),
-    SAME(causal),
-    SAME(tied),
-    SAME(bias),
-    SAME(qk_norm),
-    SAME(sinks),
-    SAME(positions),
-    SAME(linear_layers),
-    SAME(linear_heads),
-    SAME(linear_key_heads),
-    SAME(linear_dim),
-    SAME(state),
-    SAME(bare_layers),
-    SAME(attention_gate),
-};
-
 static void fill(struct knee_shape *shape, double *field, double value, enum knee_source source)
 {
     knee_keys_fill(&knee_shape_keys, shape, field, value, source);
@@ -151,9 +108,12 @@ static void fill(struct knee_shape *shape, double *field, double value, enum kne
 
 void knee_shape_fill(struct knee_shape *shape, const struct knee_model *preset)
 {
-    for (size_t i = 0; i < sizeof same / sizeof *same; i++)
-        fill(shape, (double *)(void *)((char *)shape + same[i].shape),
-             *(const double *)(const void *)((const char *)preset + same[i].preset), KNEE_PRESET);
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        if (rows[i].kind == KNEE_KEY_NUMBER &&
+            rows[i].offset <= offsetof(struct knee_shape, attention_gate))
+            fill(shape, (double *)(void *)((char *)shape + rows[i].offset),
+                 *(const double *)(const void *)((const char *)&preset->shape + rows[i].offset),
+                 KNEE_PRESET);
 }
 
 /* ---- Completing ---- */

@@ -112,7 +112,7 @@ const struct knee_model *knee_model_at(size_t row)
 
 bool knee_model_has_shape(const struct knee_model *model)
 {
-    return !isnan(model->layers);
+    return !isnan(model->shape.layers);
 }
 
 double knee_model_flops_per_param(const struct knee_model *model)

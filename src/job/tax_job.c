@@ -76,14 +76,15 @@ static void fill_shape(struct knee_tax_job *job)
     if (job->model < 0)
         return;
     const struct knee_model *model = knee_model_at((size_t)job->model);
-    fill(job, &job->layers, model->layers, KNEE_PRESET);
-    fill(job, &job->hidden, model->hidden, KNEE_PRESET);
-    fill(job, &job->vocab, model->vocab, KNEE_PRESET);
-    fill(job, &job->seq, model->seq, KNEE_PRESET);
-    fill(job, &job->experts, model->experts, KNEE_PRESET);
-    fill(job, &job->topk, model->topk, KNEE_PRESET);
-    double h = model->hidden, experts = isnan(model->experts) ? 1 : model->experts;
-    double per_layer = (1e9 * model->params_billion - 2 * model->vocab * h) / model->layers;
+    const struct knee_shape *s = &model->shape;
+    fill(job, &job->layers, s->layers, KNEE_PRESET);
+    fill(job, &job->hidden, s->hidden, KNEE_PRESET);
+    fill(job, &job->vocab, s->vocab, KNEE_PRESET);
+    fill(job, &job->seq, s->seq, KNEE_PRESET);
+    fill(job, &job->experts, s->experts, KNEE_PRESET);
+    fill(job, &job->topk, s->topk, KNEE_PRESET);
+    double h = s->hidden, experts = isnan(s->experts) ? 1 : s->experts;
+    double per_layer = (1e9 * model->params_billion - 2 * s->vocab * h) / s->layers;
     fill(job, &job->ffn, fmax(1, rint((per_layer - 4 * h * h) / (2 * h * experts))), KNEE_DERIVED);
 }
 

@@ -457,8 +457,8 @@ static void weigh(const struct trial *t, const struct knee_row *before, struct k
 static double width_of(const struct knee_job *job)
 {
     const struct knee_model *model = job->model >= 0 ? knee_model_at((size_t)job->model) : NULL;
-    if (model && !isnan(model->hidden))
-        return model->hidden;
+    if (model && !isnan(model->shape.hidden))
+        return model->shape.hidden;
     return isnan(job->params) ? 4096 : cbrt(job->params * 128 / 12);
 }
 

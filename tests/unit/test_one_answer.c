@@ -421,7 +421,7 @@ TEST(one_forecast)
         const struct knee_model *model = knee_model_at((size_t)(chance(&dice) * (double)models));
         const struct knee_gpu *gpu = knee_gpu_at((size_t)(chance(&dice) * (double)gpus));
         double workers = exp2(floor(between(&dice, 1, 12))), examples = ceil(16 * chance(&dice));
-        if (isnan(model->layers))
+        if (isnan(model->shape.layers))
             continue;
         one_forecast_of(model->name, gpu->name, workers, examples);
         i++;

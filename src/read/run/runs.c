@@ -375,7 +375,7 @@ static void read_shape(struct knee_run_row *row)
                       *run->model ? run->model : "the model");
     if (run->shape.experts <= 1)
         run->shape.experts = NAN;
-    if (preset && (isnan(run->shape.hidden) || run->shape.hidden == preset->hidden))
+    if (preset && (isnan(run->shape.hidden) || run->shape.hidden == preset->shape.hidden))
         knee_shape_fill(&run->shape, preset);
     check_layers(row);
     struct knee_err err;
