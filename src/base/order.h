@@ -21,22 +21,21 @@ double knee_median(double *values, size_t count);
  * are put in another order. NaN is not among them. */
 double knee_at_rank(double *values, size_t count, size_t rank);
 
-/* A function for qsort(): rows of `type`, the smallest `member` first; of equal ones the smallest
- * `second` first. */
-#define KNEE_COMPARE(a, b) (((a) > (b)) - ((a) < (b)))
-#define KNEE_BY(name, type, member)                                                                \
+/* A function for qsort(): rows `a` and `b` of `type` by any comparison of them, such as those
+ * below: the smallest member first, the largest first, another one where the first is equal. */
+#define KNEE_SORT(name, type, order)                                                               \
     static int name(const void *left, const void *right)                                           \
     {                                                                                              \
         const type *a = left, *b = right;                                                          \
-        return KNEE_COMPARE(a->member, b->member);                                                 \
+        return order;                                                                              \
     }
+#define KNEE_COMPARE(a, b)          (((a) > (b)) - ((a) < (b)))
+#define KNEE_UP(member)             KNEE_COMPARE(a->member, b->member)
+#define KNEE_DOWN(member)           KNEE_COMPARE(b->member, a->member)
+#define KNEE_THEN(first, other)     ((first) ? (first) : (other))
+#define KNEE_BY(name, type, member) KNEE_SORT(name, type, KNEE_UP(member))
 #define KNEE_BY_TWO(name, type, member, second)                                                    \
-    static int name(const void *left, const void *right)                                           \
-    {                                                                                              \
-        const type *a = left, *b = right;                                                          \
-        int order = KNEE_COMPARE(a->member, b->member);                                            \
-        return order ? order : KNEE_COMPARE(a->second, b->second);                                 \
-    }
+    KNEE_SORT(name, type, KNEE_THEN(KNEE_UP(member), KNEE_UP(second)))
 
 /* Binary search: sets `at`, a size_t, to the first row of `count` for which `before`, an expression
  * of `at`, is false; to `count` where there is none. `before` holds for no row after that one. */

@@ -12,6 +12,7 @@
 #include "base/error.h"
 #include "base/fold.h"
 #include "base/list.h"
+#include "base/order.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -74,10 +75,7 @@ static double tail(double all, double marked, double own, double found)
     return fmin(1, sum);
 }
 
-static int by_name(const void *a, const void *b)
-{
-    return strcmp(((const struct mention *)a)->name, ((const struct mention *)b)->name);
-}
+KNEE_SORT(by_name, struct mention, strcmp(a->name, b->name))
 
 static knee_status add_hosts(const struct knee_sched_jobs *jobs, const struct knee_sched_job *job,
                              struct knee_list *mentions)

@@ -6,6 +6,7 @@
  * them.
  */
 #include "base/error.h"
+#include "base/order.h"
 #include "base/text.h"
 #include "judge/judge.h"
 
@@ -115,13 +116,7 @@ bool knee_lever_is_advice(const struct knee_lever *lever)
 
 /* ---- Rank by rank ---- */
 
-static int most_delay_first(const void *left, const void *right)
-{
-    const struct knee_rank_step *a = left, *b = right;
-    if (a->delays_s != b->delays_s)
-        return a->delays_s < b->delays_s ? 1 : -1;
-    return (a->rank > b->rank) - (a->rank < b->rank);
-}
+KNEE_SORT(most_delay_first, struct knee_rank_step, KNEE_THEN(KNEE_DOWN(delays_s), KNEE_UP(rank)))
 
 knee_status knee_rank_steps(const struct knee_account *account, const struct knee_diagnosis *d,
                             const struct knee_alloc *alloc, struct knee_rank_step **out,

@@ -50,24 +50,11 @@ static void finish_wire(struct knee_watch_wire *wire)
                                 knee_op_bus_factor(wire->op, (double)wire->members);
 }
 
-static int by_kind(const void *left, const void *right)
-{
-    const struct knee_watch_wire *a = left, *b = right;
-    int words = strcmp(a->op_name, b->op_name);
-    if (words)
-        return words;
-    if (a->bytes != b->bytes)
-        return a->bytes < b->bytes ? -1 : 1;
-    if (a->members != b->members)
-        return a->members < b->members ? -1 : 1;
-    return (a->comm > b->comm) - (a->comm < b->comm);
-}
+KNEE_SORT(by_kind, struct knee_watch_wire,
+          KNEE_THEN(strcmp(a->op_name, b->op_name),
+                    KNEE_THEN(KNEE_UP(bytes), KNEE_THEN(KNEE_UP(members), KNEE_UP(comm)))))
 
-static int by_total(const void *left, const void *right)
-{
-    const struct knee_watch_wire *a = left, *b = right;
-    return a->total_s != b->total_s ? (a->total_s < b->total_s ? 1 : -1) : by_kind(a, b);
-}
+KNEE_SORT(by_total, struct knee_watch_wire, KNEE_THEN(KNEE_DOWN(total_s), by_kind(a, b)))
 
 static bool alike(const struct knee_watch_wire *a, const struct knee_watch_wire *b)
 {

@@ -1,17 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* The names of the work in traces, summed over files, and what each was taken for. */
 #include "judge/work_names.h"
+#include "base/order.h"
 #include "base/text.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-static int by_name(const void *left, const void *right)
-{
-    const struct knee_work_name *a = left, *b = right;
-    int order = strcmp(a->name, b->name);
-    return order ? order : (a->kind > b->kind) - (a->kind < b->kind);
-}
+KNEE_SORT(by_name, struct knee_work_name, KNEE_THEN(strcmp(a->name, b->name), KNEE_UP(kind)))
 
 /* Communication first, then what computes and communicates, then the rest; each by time. */
 static int by_time(const void *left, const void *right)

@@ -5,6 +5,7 @@
  * before it. Dependencies are the order of streams and the edges that replay finds. Durations are
  * whole microseconds there; start_ns and duration_ns say them exactly to whoever looks for them.
  */
+#include "base/order.h"
 #include "base/text.h"
 #include "knee_out.h"
 #include "read/trace/chakra.h"
@@ -68,15 +69,8 @@ struct place {
     int64_t order;
 };
 
-static int by_order(const void *left, const void *right)
-{
-    const struct place *a = left, *b = right;
-    if (a->lane != b->lane)
-        return a->lane < b->lane ? -1 : 1;
-    if (a->order != b->order)
-        return a->order < b->order ? -1 : 1;
-    return (a->node > b->node) - (a->node < b->node);
-}
+KNEE_SORT(by_order, struct place,
+          KNEE_THEN(KNEE_UP(lane), KNEE_THEN(KNEE_UP(order), KNEE_UP(node))))
 
 static bool find_lanes(struct knee_chakra_graph *c)
 {

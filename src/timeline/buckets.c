@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Each collective of a step by its place in the order, its operation and its size. */
+#include "base/order.h"
 #include "timeline/where.h"
 
 #include "base/text.h"
@@ -13,18 +14,10 @@ struct item {
     int64_t start_ns, hidden_ns, transfer_ns, wait_ns;
 };
 
-static int by_key(const void *left, const void *right)
-{
-    const struct knee_bucket *a = &((const struct item *)left)->key;
-    const struct knee_bucket *b = &((const struct item *)right)->key;
-    if (a->order != b->order)
-        return a->order < b->order ? -1 : 1;
-    if (a->op != b->op)
-        return a->op < b->op ? -1 : 1;
-    if (a->bytes != b->bytes)
-        return a->bytes < b->bytes ? -1 : 1;
-    return strcmp(a->group, b->group);
-}
+KNEE_SORT(by_key, struct item,
+          KNEE_THEN(KNEE_UP(key.order),
+                    KNEE_THEN(KNEE_UP(key.op),
+                              KNEE_THEN(KNEE_UP(key.bytes), strcmp(a->key.group, b->key.group)))))
 
 static size_t take_rank(const struct knee_account *account, size_t row, const knee_own_row *own,
                         struct item *items)

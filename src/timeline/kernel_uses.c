@@ -208,14 +208,8 @@ static void compare_beside(struct table *t, struct knee_kernel_use *rows, size_t
     }
 }
 
-static int most_first(const void *left, const void *right)
-{
-    const struct knee_kernel_use *a = left, *b = right;
-    if (a->total_s != b->total_s)
-        return a->total_s < b->total_s ? 1 : -1;
-    int names = strcmp(a->name, b->name);
-    return names ? names : (a->blocks > b->blocks) - (a->blocks < b->blocks);
-}
+KNEE_SORT(most_first, struct knee_kernel_use,
+          KNEE_THEN(KNEE_DOWN(total_s), KNEE_THEN(strcmp(a->name, b->name), KNEE_UP(blocks))))
 
 bool knee_find_kernel_uses(const struct knee_account *account, knee_own_row *const *own,
                            struct knee_where *out)

@@ -6,24 +6,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-static int by_device_and_time(const void *left, const void *right)
-{
-    const struct knee_mark *a = &((const struct knee_raw_mark *)left)->mark;
-    const struct knee_mark *b = &((const struct knee_raw_mark *)right)->mark;
-    if (a->device != b->device)
-        return KNEE_COMPARE(a->device, b->device);
-    if (a->start_ns != b->start_ns)
-        return KNEE_COMPARE(a->start_ns, b->start_ns);
-    return KNEE_COMPARE(b->end_ns, a->end_ns); /* the outer one first */
-}
+/* The outer one first. */
+KNEE_SORT(by_device_and_time, struct knee_raw_mark,
+          KNEE_THEN(KNEE_UP(mark.device),
+                    KNEE_THEN(KNEE_UP(mark.start_ns), KNEE_DOWN(mark.end_ns))))
 
-static int by_device_and_end(const void *left, const void *right)
-{
-    const struct knee_mark *a = &((const struct knee_raw_mark *)left)->mark;
-    const struct knee_mark *b = &((const struct knee_raw_mark *)right)->mark;
-    return a->device != b->device ? KNEE_COMPARE(a->device, b->device)
-                                  : KNEE_COMPARE(a->end_ns, b->end_ns);
-}
+KNEE_BY_TWO(by_device_and_end, struct knee_raw_mark, mark.device, mark.end_ns)
 
 static void sort(struct knee_raw_mark *raw, size_t count,
                  int (*compare)(const void *, const void *))

@@ -188,18 +188,9 @@ static int compare_names(const struct knee_place *a, const struct knee_place *b)
     return differs ? differs : (m > n) - (m < n);
 }
 
-static int most_first(const void *left, const void *right)
-{
-    const struct knee_place *a = left, *b = right;
-    if (a->total_s != b->total_s)
-        return a->total_s < b->total_s ? 1 : -1;
-    return compare_names(a, b);
-}
+KNEE_SORT(most_first, struct knee_place, KNEE_THEN(KNEE_DOWN(total_s), compare_names(a, b)))
 
-static int by_name(const void *left, const void *right)
-{
-    return compare_names(left, right);
-}
+KNEE_SORT(by_name, struct knee_place, compare_names(a, b))
 
 /* Rows of the same name become one; then most first. */
 static size_t merge(struct knee_place *places, size_t count)

@@ -44,17 +44,10 @@ static struct stub stub_of(const struct knee_trace *trace, size_t row)
 }
 
 /* Those of one rank together, by time, the one with most work first. */
-static int by_rank(const void *left, const void *right)
-{
-    const struct stub *a = left, *b = right;
-    if (a->world != b->world)
-        return KNEE_COMPARE(a->world, b->world);
-    if (a->rank != b->rank)
-        return KNEE_COMPARE(a->rank, b->rank);
-    if (a->start_ns != b->start_ns)
-        return KNEE_COMPARE(a->start_ns, b->start_ns);
-    return a->work != b->work ? KNEE_COMPARE(b->work, a->work) : KNEE_COMPARE(a->row, b->row);
-}
+KNEE_SORT(by_rank, struct stub,
+          KNEE_THEN(KNEE_UP(world),
+                    KNEE_THEN(KNEE_UP(rank), KNEE_THEN(KNEE_UP(start_ns),
+                                                       KNEE_THEN(KNEE_DOWN(work), KNEE_UP(row))))))
 
 /* Files that do not say their rank are the same only if everything is. */
 static bool is_repeat(const struct stub *a, const struct stub *b)

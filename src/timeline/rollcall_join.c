@@ -268,13 +268,7 @@ static bool add_blamed(struct join *j, struct knee_blamed blamed)
     return true;
 }
 
-static int most_groups_first(const void *left, const void *right)
-{
-    const struct knee_blamed *a = left, *b = right;
-    if (a->groups != b->groups)
-        return a->groups < b->groups ? 1 : -1;
-    return (a->rank > b->rank) - (a->rank < b->rank);
-}
+KNEE_SORT(most_groups_first, struct knee_blamed, KNEE_THEN(KNEE_DOWN(groups), KNEE_UP(rank)))
 
 /* A rank with no pending collective for which others wait is the strongest sign. A rank that is
  * itself in a collective is a victim first. Otherwise it is the rank whose oldest unfinished
@@ -338,16 +332,9 @@ static double total_s(const struct knee_collective_account *c)
     return isnan(c->duration_s) ? 0 : c->duration_s * (double)c->calls;
 }
 
-static int most_time_first(const void *left, const void *right)
-{
-    const struct knee_collective_account *a = left, *b = right;
-    double x = total_s(a), y = total_s(b);
-    if (x != y)
-        return x < y ? 1 : -1;
-    if (a->bytes != b->bytes)
-        return a->bytes < b->bytes ? 1 : -1;
-    return strcmp(a->group, b->group);
-}
+KNEE_SORT(most_time_first, struct knee_collective_account,
+          KNEE_THEN(KNEE_COMPARE(total_s(b), total_s(a)),
+                    KNEE_THEN(KNEE_DOWN(bytes), strcmp(a->group, b->group))))
 
 /* Last more often than one in `size` by more than three standard deviations, and for more than a
  * twentieth of the time that its collectives take. */
@@ -411,13 +398,7 @@ static bool join_all(struct join *j)
 KNEE_BY_TWO(by_group_and_rank, struct knee_roll_rank, group, rank)
 
 /* Collectives from which a rank is absent come first. */
-static int absent_first(const void *left, const void *right)
-{
-    const struct knee_stuck *a = left, *b = right;
-    if (a->absent_count != b->absent_count)
-        return a->absent_count < b->absent_count ? 1 : -1;
-    return (a->group > b->group) - (a->group < b->group);
-}
+KNEE_SORT(absent_first, struct knee_stuck, KNEE_THEN(KNEE_DOWN(absent_count), KNEE_UP(group)))
 
 static void put_in_order(struct knee_roll_answer *out)
 {

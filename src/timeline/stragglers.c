@@ -139,15 +139,8 @@ static void compare(struct knee_account *account, const struct conduct *conducts
 
 /* ---- All together ---- */
 
-static int worst_first(const void *left, const void *right)
-{
-    const struct knee_straggler *a = left, *b = right;
-    if (a->held_ns != b->held_ns)
-        return a->held_ns < b->held_ns ? 1 : -1;
-    if (a->lateness_ns != b->lateness_ns)
-        return a->lateness_ns < b->lateness_ns ? 1 : -1;
-    return (a->rank > b->rank) - (a->rank < b->rank);
-}
+KNEE_SORT(worst_first, struct knee_straggler,
+          KNEE_THEN(KNEE_DOWN(held_ns), KNEE_THEN(KNEE_DOWN(lateness_ns), KNEE_UP(rank))))
 
 static void keep_those_that_came_last(struct knee_account *account)
 {

@@ -6,6 +6,7 @@
 #include "read/host/facts.h"
 
 #include "base/number.h"
+#include "base/order.h"
 #include "base/text.h"
 
 #include <math.h>
@@ -141,14 +142,9 @@ void knee_fact_count(struct knee_facts *facts, const char *subject, const char *
         facts->rows[before].number = 1;
 }
 
-static int by_key(const void *a, const void *b)
-{
-    const struct knee_fact *x = a, *y = b;
-    int order = strcmp(x->key, y->key);
-    if (order == 0)
-        order = strcmp(x->subject, y->subject);
-    return order ? order : (x->order < y->order) - (x->order > y->order);
-}
+KNEE_SORT(by_key, struct knee_fact,
+          KNEE_THEN(strcmp(a->key, b->key),
+                    KNEE_THEN(strcmp(a->subject, b->subject), KNEE_DOWN(order))))
 
 void knee_facts_sort(struct knee_facts *facts)
 {

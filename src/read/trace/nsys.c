@@ -214,19 +214,9 @@ static void take_pair(struct knee_nsys *n, sqlite3_stmt *row)
                                                         sqlite3_column_int64(row, 1)};
 }
 
-static int by_process(const void *left, const void *right)
-{
-    const struct knee_nsys_pair *a = left, *b = right;
-    int process = (a->process > b->process) - (a->process < b->process);
-    return process ? process : (a->device > b->device) - (a->device < b->device);
-}
+KNEE_BY_TWO(by_process, struct knee_nsys_pair, process, device)
 
-static int by_device(const void *left, const void *right)
-{
-    const struct knee_nsys_pair *a = left, *b = right;
-    int device = (a->device > b->device) - (a->device < b->device);
-    return device ? device : by_process(left, right);
-}
+KNEE_BY_TWO(by_device, struct knee_nsys_pair, device, process)
 
 /* When all are known: each once, in order; and do processes share a device? */
 static void settle_pairs(struct knee_nsys *n)

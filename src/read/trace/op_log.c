@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "base/json_values.h"
 #include "base/list.h"
+#include "base/order.h"
 #include "base/text.h"
 #include "knee_replay.h"
 
@@ -204,17 +205,9 @@ static void place_ops(struct parser *p)
     }
 }
 
-static int by_step(const void *left, const void *right)
-{
-    const struct knee_logged_op *a = left, *b = right;
-    if (a->step != b->step)
-        return a->step < b->step ? -1 : 1;
-    if (a->start_ns != b->start_ns)
-        return a->start_ns < b->start_ns ? -1 : 1;
-    if (a->end_ns != b->end_ns)
-        return a->end_ns < b->end_ns ? -1 : 1;
-    return (a->kind > b->kind) - (a->kind < b->kind);
-}
+KNEE_SORT(by_step, struct knee_logged_op,
+          KNEE_THEN(KNEE_UP(step),
+                    KNEE_THEN(KNEE_UP(start_ns), KNEE_THEN(KNEE_UP(end_ns), KNEE_UP(kind)))))
 
 /* Drops what has no place, and counts ranks. */
 static void sort_out(struct knee_op_log *log)
