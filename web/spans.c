@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Spans by name: those wide enough to carry theirs, and those that a search looks for. */
+#include "base/fold.h"
 #include "lanes.h"
 #include "out/json.h"
 #include "timeline/account.h"
@@ -89,16 +90,11 @@ void EXPORT(kw_sums)(size_t rank, double from_ns, double to_ns)
     knee_json_close(&json, '}');
 }
 
-static char lower(char c)
-{
-    return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
-}
-
 static bool has(const char *name, const char *wanted)
 {
     for (; *name; name++) {
         size_t k = 0;
-        while (wanted[k] && lower(name[k]) == lower(wanted[k]))
+        while (wanted[k] && knee_lower(name[k]) == knee_lower(wanted[k]))
             k++;
         if (!wanted[k])
             return true;

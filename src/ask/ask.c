@@ -4,6 +4,7 @@
 
 #include "ask/pushed.h"
 #include "base/keys.h"
+#include "base/slice.h"
 #include "base/text.h"
 #include "cluster/hardware.h"
 #include "knee_read.h"
@@ -169,9 +170,8 @@ bool knee_ask_has(const struct knee_ask *ask, const char *name)
 
 static knee_status not_attached(const char *name, struct knee_err *err)
 {
-    knee_fail(err, KNEE_INPUT, name, "nothing is attached under this name");
-    knee_hint(err, "attach its bytes before the question");
-    return KNEE_INPUT;
+    return knee_fail_hint(err, KNEE_INPUT, name, "attach its bytes before the question",
+                          "nothing is attached under this name");
 }
 
 knee_status knee_ask_read(struct knee_ask *ask, const char *name, size_t cap,
@@ -238,15 +238,9 @@ void knee_ask_stream_close(struct knee_ask_stream *stream)
     *stream = (struct knee_ask_stream){.data = ""};
 }
 
-const char *knee_ask_base_name(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-    return slash ? slash + 1 : path;
-}
-
 const char *knee_ask_input_name(const char *path)
 {
-    return strcmp(path, "-") == 0 ? "standard input" : knee_ask_base_name(path);
+    return strcmp(path, "-") == 0 ? "standard input" : knee_base_name(path);
 }
 
 /* ---- What several commands read ---- */

@@ -137,8 +137,7 @@ knee_status knee_ask_stream_open(struct knee_ask *ask, const char *name,
                                  struct knee_ask_stream *stream, struct knee_err *err);
 void knee_ask_stream_close(struct knee_ask_stream *stream);
 
-/* The name without folders; and what an input is called in answers ("-" is standard input). */
-const char *knee_ask_base_name(const char *path);
+/* What an input is called in answers: its name without folders ("-" is standard input). */
 const char *knee_ask_input_name(const char *path);
 
 /* A cluster from a word: the name of bytes, a preset, or one line as '8xh100 * 16 @ ib400x8'. */

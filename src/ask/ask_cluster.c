@@ -8,11 +8,10 @@
 static knee_status answer(struct knee_ask_question *q, struct knee_err *err)
 {
     struct knee_cluster cluster;
-    if (q->word_count == 0) {
-        knee_fail(err, KNEE_USAGE, "", "no cluster given");
-        knee_hint(err, "for example: knee cluster dgx-h100, or a topology file");
-        return KNEE_USAGE;
-    }
+    if (q->word_count == 0)
+        return knee_fail_hint(err, KNEE_USAGE, "",
+                              "for example: knee cluster dgx-h100, or a topology file",
+                              "no cluster given");
     knee_status status = knee_ask_read_cluster(q->ask, q->words[0], &cluster, err);
     for (size_t i = 0; i < 2 && q->outs[i].text && !status; i++)
         if (q->outs[i].format == KNEE_TEXT)

@@ -76,9 +76,9 @@ static knee_status find_cluster(const struct knee_ask_question *asked, struct qu
     bool known = q->log && knee_log_cluster(q->log, q->logs.about[0].hardware, &q->cluster);
     if (known)
         return knee_log_wire(q->log, knee_ask_alloc(asked->ask), &q->cluster, err);
-    knee_fail(err, KNEE_USAGE, "", "the cluster is unknown");
-    knee_hint(err, "add --cluster: a preset, a file, or '8xh100 * 16 @ ib400x8'");
-    return KNEE_USAGE;
+    return knee_fail_hint(err, KNEE_USAGE, "",
+                          "add --cluster: a preset, a file, or '8xh100 * 16 @ ib400x8'",
+                          "the cluster is unknown");
 }
 
 /* What the log says, and over it what the options say. */

@@ -55,9 +55,10 @@ static knee_status tell_side(struct knee_ask_question *q, size_t side, const str
         status = knee_ask_diagnose(NULL, job, false, out, err);
     if (status || !(out->diagnosis.gaps & KNEE_GAP_NO_STEPS))
         return status;
-    knee_fail(err, KNEE_INPUT, q->words[side], "no steps are marked: windows do not compare");
-    knee_hint(err, "call prof.step() after each step, or mark steps with NVTX ranges (step 1)");
-    return KNEE_INPUT;
+    return knee_fail_hint(
+        err, KNEE_INPUT, q->words[side],
+        "call prof.step() after each step, or mark steps with NVTX ranges (step 1)",
+        "no steps are marked: windows do not compare");
 }
 
 static knee_status compare(struct knee_ask_question *q, struct diff_room *all, struct knee_err *err)
@@ -83,11 +84,10 @@ static knee_status compare(struct knee_ask_question *q, struct diff_room *all, s
 
 static knee_status answer(struct knee_ask_question *q, struct knee_err *err)
 {
-    if (q->word_count != 2) {
-        knee_fail(err, KNEE_USAGE, "", "diff compares 2 recordings, %zu given", q->word_count);
-        knee_hint(err, "knee diff BEFORE AFTER, each a folder or a file");
-        return KNEE_USAGE;
-    }
+    if (q->word_count != 2)
+        return knee_fail_hint(err, KNEE_USAGE, "",
+                              "knee diff BEFORE AFTER, each a folder or a file",
+                              "diff compares 2 recordings, %zu given", q->word_count);
     bool logs;
     knee_status status = knee_ask_diff_logs(q->ask, q->words, &logs, err);
     if (status)

@@ -74,7 +74,7 @@ static knee_status take_file(struct examined *p, const char *name, char *data, s
                              struct knee_err *err)
 {
     struct knee_facts *facts = &p->hosts[0];
-    const char *base = knee_ask_base_name(name);
+    const char *base = knee_base_name(name);
     struct knee_slice text = {data, length};
     bool known = knee_host_file(facts, base, data, length);
     if (!facts->host[0])
@@ -252,9 +252,9 @@ static knee_status examine(struct knee_ask_question *q, struct examined *p, stru
 
 static knee_status no_files(struct knee_err *err)
 {
-    knee_fail(err, KNEE_USAGE, "", "no files are named");
-    knee_hint(err, "name command outputs and logs; the program looks at hosts and folders");
-    return KNEE_USAGE;
+    return knee_fail_hint(err, KNEE_USAGE, "",
+                          "name command outputs and logs; the program looks at hosts and folders",
+                          "no files are named");
 }
 
 static knee_status answer(struct knee_ask_question *q, struct knee_err *err)

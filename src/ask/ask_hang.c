@@ -144,11 +144,10 @@ static knee_status answer(struct knee_ask_question *q, struct knee_err *err)
     const struct knee_ask_hang_options *options = q->objects[0];
     struct knee_job_record record;
     knee_status status = KNEE_OK;
-    if (!q->word_count && !options->ras) {
-        knee_fail(err, KNEE_USAGE, "", "no files are named");
-        knee_hint(err, "knee hang JOBDIR, or knee hang --ras HOST while it hangs");
-        return KNEE_USAGE;
-    }
+    if (!q->word_count && !options->ras)
+        return knee_fail_hint(err, KNEE_USAGE, "",
+                              "knee hang JOBDIR, or knee hang --ras HOST while it hangs",
+                              "no files are named");
     knee_job_record_init(&record, knee_ask_alloc(q->ask));
     record.unknown_files = options->passed_over;
     if (options->ras)

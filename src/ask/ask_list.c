@@ -2,6 +2,7 @@
 /* list: the presets and where their figures come from. */
 #include "ask/ask.h"
 #include "base/format.h"
+#include "base/slice.h"
 #include "cluster/cluster.h"
 #include "job/models.h"
 #include "out/table.h"
@@ -10,13 +11,20 @@
 #include <math.h>
 #include <string.h>
 
+/* `heads`: one per column, with | between them. */
+static void begin(struct knee_table *table, const char *align, const char *heads,
+                  const struct knee_alloc *alloc)
+{
+    struct knee_slice rest = knee_slice_of(heads), head;
+    knee_table_init(table, align, alloc);
+    while (knee_slice_until(&rest, '|', &head))
+        knee_table_cell(table, "%.*s", (int)head.length, head.at);
+}
+
 static void list_gpus(struct knee_table *table, const struct knee_alloc *alloc)
 {
-    knee_table_init(table, "llrrrlrrl", alloc);
-    for (size_t i = 0; i < 9; i++)
-        knee_table_cell(table, "%s",
-                        (const char *const[]){"gpu", "full name", "bf16", "memory", "memory rate",
-                                              "node link", "power", "$/h", "origin"}[i]);
+    begin(table, "llrrrlrrl", "gpu|full name|bf16|memory|memory rate|node link|power|$/h|origin",
+          alloc);
     const struct knee_gpu *gpu;
     for (size_t row = 0; (gpu = knee_gpu_at(row)); row++) {
         knee_table_cell(table, "%s", gpu->name);
@@ -36,11 +44,7 @@ static void list_gpus(struct knee_table *table, const struct knee_alloc *alloc)
 
 static void list_links(struct knee_table *table, const struct knee_alloc *alloc)
 {
-    knee_table_init(table, "llrrrl", alloc);
-    for (size_t i = 0; i < 6; i++)
-        knee_table_cell(
-            table, "%s",
-            (const char *const[]){"link", "full name", "raw", "achieved", "latency", "origin"}[i]);
+    begin(table, "llrrrl", "link|full name|raw|achieved|latency|origin", alloc);
     const struct knee_link *link;
     for (size_t row = 0; (link = knee_link_at(row)); row++) {
         knee_table_cell(table, "%s", link->name);
@@ -54,11 +58,7 @@ static void list_links(struct knee_table *table, const struct knee_alloc *alloc)
 
 static void list_clusters(struct knee_table *table, const struct knee_alloc *alloc)
 {
-    knee_table_init(table, "llrllrl", alloc);
-    for (size_t i = 0; i < 7; i++)
-        knee_table_cell(table, "%s",
-                        (const char *const[]){"cluster", "gpu", "per node", "node link", "network",
-                                              "NICs", "origin"}[i]);
+    begin(table, "llrllrl", "cluster|gpu|per node|node link|network|NICs|origin", alloc);
     const struct knee_cluster_preset *cluster;
     for (size_t row = 0; (cluster = knee_cluster_preset_at(row)); row++) {
         knee_table_cell(table, "%s", cluster->name);
@@ -73,11 +73,8 @@ static void list_clusters(struct knee_table *table, const struct knee_alloc *all
 
 static void list_models(struct knee_table *table, const struct knee_alloc *alloc)
 {
-    knee_table_init(table, "lrrrrrrl", alloc);
-    for (size_t i = 0; i < 8; i++)
-        knee_table_cell(table, "%s",
-                        (const char *const[]){"model", "params", "FLOPs/param", "layers", "hidden",
-                                              "seq", "global batch", "origin"}[i]);
+    begin(table, "lrrrrrrl", "model|params|FLOPs/param|layers|hidden|seq|global batch|origin",
+          alloc);
     const struct knee_model *model;
     for (size_t row = 0; (model = knee_model_at(row)); row++) {
         knee_table_cell(table, "%s", model->name);
@@ -115,11 +112,7 @@ static void collectives_of(const struct knee_algorithm *algorithm, char *out, si
 
 static void list_algorithms(struct knee_table *table, const struct knee_alloc *alloc)
 {
-    knee_table_init(table, "lllll", alloc);
-    for (size_t i = 0; i < 5; i++)
-        knee_table_cell(
-            table, "%s",
-            (const char *const[]){"algorithm", "NCCL", "collectives", "time", "origin"}[i]);
+    begin(table, "lllll", "algorithm|NCCL|collectives|time|origin", alloc);
     const struct knee_algorithm *algorithm;
     char collectives[160];
     for (size_t row = 0; (algorithm = knee_scheme_at(row)); row++) {
@@ -143,11 +136,7 @@ static void list_algorithms(struct knee_table *table, const struct knee_alloc *a
 
 static void list_transports(struct knee_table *table, const struct knee_alloc *alloc)
 {
-    knee_table_init(table, "llrrrrl", alloc);
-    for (size_t i = 0; i < 7; i++)
-        knee_table_cell(table, "%s",
-                        (const char *const[]){"transport", "full name", "wire", "host", "launch",
-                                              "NVLS share", "origin"}[i]);
+    begin(table, "llrrrrl", "transport|full name|wire|host|launch|NVLS share|origin", alloc);
     const struct knee_transport *transport;
     for (size_t row = 0; (transport = knee_transport_at(row)); row++) {
         knee_table_cell(table, "%s", transport->name);
@@ -162,9 +151,7 @@ static void list_transports(struct knee_table *table, const struct knee_alloc *a
 
 static void list_collectives(struct knee_table *table, const struct knee_alloc *alloc)
 {
-    knee_table_init(table, "lr", alloc);
-    knee_table_cell(table, "collective");
-    knee_table_cell(table, "busbw / algbw of 8 ranks");
+    begin(table, "lr", "collective|busbw / algbw of 8 ranks", alloc);
     for (int op = KNEE_OP_ALL_REDUCE; op < KNEE_OPS; op++) {
         knee_table_cell(table, "%s", knee_op_name((enum knee_op)op));
         knee_table_cell(table, "%g", knee_op_bus_factor((enum knee_op)op, 8));
@@ -173,11 +160,8 @@ static void list_collectives(struct knee_table *table, const struct knee_alloc *
 
 static void list_shapes(struct knee_table *table, const struct knee_alloc *alloc)
 {
-    knee_table_init(table, "lrrrrrrrr", alloc);
-    for (size_t i = 0; i < 9; i++)
-        knee_table_cell(table, "%s",
-                        (const char *const[]){"shape", "params", "active", "layers", "hidden",
-                                              "heads", "kv heads", "experts", "vocab"}[i]);
+    begin(table, "lrrrrrrrr", "shape|params|active|layers|hidden|heads|kv heads|experts|vocab",
+          alloc);
     for (size_t row = 0; row < knee_model_names.count(); row++) {
         struct knee_shape shape;
         struct knee_params params;
@@ -200,10 +184,7 @@ static void list_shapes(struct knee_table *table, const struct knee_alloc *alloc
 
 static void list_profiles(struct knee_table *table, const struct knee_alloc *alloc)
 {
-    knee_table_init(table, "llll", alloc);
-    for (size_t i = 0; i < 4; i++)
-        knee_table_cell(table, "%s",
-                        (const char *const[]){"profile", "base", "software", "origin"}[i]);
+    begin(table, "llll", "profile|base|software|origin", alloc);
     const struct knee_profile *profile;
     for (size_t row = 0; (profile = knee_profile_at(row)); row++) {
         knee_table_cell(table, "%s", profile->name);
@@ -307,10 +288,11 @@ static knee_status answer(struct knee_ask_question *q, struct knee_err *err)
                                            : "Next: knee list gpus, or -v for all figures\n");
     if (any)
         return KNEE_OK;
-    knee_fail(err, KNEE_USAGE, "", "no list '%.60s'", q->words[0]);
-    knee_hint(err, "try gpus, links, transports, clusters, models, algorithms, collectives, shapes "
-                   "or profiles");
-    return KNEE_USAGE;
+    return knee_fail_hint(
+        err, KNEE_USAGE, "",
+        "try gpus, links, transports, clusters, models, algorithms, collectives, shapes "
+        "or profiles",
+        "no list '%.60s'", q->words[0]);
 }
 
 const struct knee_ask_command knee_ask_list = {

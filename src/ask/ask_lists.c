@@ -59,10 +59,8 @@ static knee_status take_pattern(struct knee_ask_patterns *list, struct knee_slic
     struct knee_pattern *pattern = &list->rows[list->count];
     if (!has_kind || !kind_named(kind, &pattern->kind)) {
         int length = (int)(kind.length < 40 ? kind.length : 40);
-        knee_fail(err, KNEE_INPUT, where, "'%.*s' is not a kind of work", length,
-                  has_kind ? kind.at : "");
-        knee_hint(err, "write WORD and compute, comm, fused or copy");
-        return KNEE_INPUT;
+        return knee_fail_hint(err, KNEE_INPUT, where, "write WORD and compute, comm, fused or copy",
+                              "'%.*s' is not a kind of work", length, has_kind ? kind.at : "");
     }
     pattern->op = has_op ? knee_op_spelt(op.at, op.length) : KNEE_OP_UNKNOWN;
     if (has_op && pattern->op == KNEE_OP_UNKNOWN)
@@ -164,9 +162,8 @@ static knee_status add_norms(struct knee_slice text, const char *name, struct li
         if (!take_norm(line, sums)) {
             char where[128];
             knee_format(where, sizeof where, "%.100s:%zu", name, number);
-            knee_fail(err, KNEE_INPUT, where, "not a batch and a squared norm");
-            knee_hint(err, "for example 32,0.081");
-            return KNEE_INPUT;
+            return knee_fail_hint(err, KNEE_INPUT, where, "for example 32,0.081",
+                                  "not a batch and a squared norm");
         }
     }
     return KNEE_OK;
@@ -178,11 +175,10 @@ static knee_status scale_of(const struct line_sums *s, const char *name, double 
                             struct knee_err *err)
 {
     double spread = s->n * s->xx - s->x * s->x;
-    if (s->n < 2 || !(spread > 1e-12 * s->n * s->xx)) {
-        knee_fail(err, KNEE_INPUT, name, "fewer than two batch sizes");
-        knee_hint(err, "measure the gradient's squared norm at two batch sizes at least");
-        return KNEE_INPUT;
-    }
+    if (s->n < 2 || !(spread > 1e-12 * s->n * s->xx))
+        return knee_fail_hint(err, KNEE_INPUT, name,
+                              "measure the gradient's squared norm at two batch sizes at least",
+                              "fewer than two batch sizes");
     double slope = (s->n * s->xy - s->x * s->y) / spread, height = (s->y - slope * s->x) / s->n;
     if (!(slope > 0) || !(height > 0)) {
         knee_fail(err, KNEE_INPUT, name,

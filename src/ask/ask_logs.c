@@ -2,6 +2,7 @@
 #include "ask/ask_logs.h"
 
 #include "base/keys.h"
+#include "base/slice.h"
 #include "base/text.h"
 #include "read/log/log_index.h"
 
@@ -41,11 +42,9 @@ static knee_status read_named(struct knee_ask *ask, const char *path, struct ind
     knee_status status = knee_ask_read(ask, path, LARGEST_LOG, &index->bytes, err);
     if (status)
         return status;
-    if (!knee_log_index_good((struct knee_slice){index->bytes.data, index->bytes.length})) {
-        knee_fail(err, KNEE_INPUT, path, "not an index: column 'file' is missing");
-        knee_hint(err, "a CSV with the columns file and hardware");
-        return KNEE_INPUT;
-    }
+    if (!knee_log_index_good((struct knee_slice){index->bytes.data, index->bytes.length}))
+        return knee_fail_hint(err, KNEE_INPUT, path, "a CSV with the columns file and hardware",
+                              "not an index: column 'file' is missing");
     return KNEE_OK;
 }
 
@@ -53,7 +52,7 @@ static knee_status read_named(struct knee_ask *ask, const char *path, struct ind
 static void read_beside(struct knee_ask *ask, const char *log, struct index *index)
 {
     char path[sizeof index->path];
-    size_t folder = (size_t)(knee_ask_base_name(log) - log);
+    size_t folder = (size_t)(knee_base_name(log) - log);
     if (folder + sizeof "index.csv" > sizeof path)
         return;
     memcpy(path, log, folder);
@@ -72,7 +71,7 @@ static void find_row(const char *name, const struct index *index, struct knee_lo
                      struct knee_log_hints *hints)
 {
     struct knee_slice text = {index->bytes.data, index->bytes.length};
-    if (text.at && knee_log_index_find(text, knee_ask_base_name(name), row) && row->hardware[0])
+    if (text.at && knee_log_index_find(text, knee_base_name(name), row) && row->hardware[0])
         hints->about = row->hardware;
 }
 
@@ -142,11 +141,10 @@ knee_status knee_ask_logs_read(struct knee_ask *ask, const char *const *names, s
     struct knee_ask_logs logs = {.logs = {.alloc = alloc}, .complaints = {.alloc = alloc}};
     struct index index = {.bytes = {0}};
     size_t size = (count + 1) * sizeof(struct knee_log_index_row);
-    if (count == 0) {
-        knee_fail(err, KNEE_USAGE, "", "no logs are given");
-        knee_hint(err, "for example knee fit all_reduce.log -o cluster.yaml");
-        return KNEE_USAGE;
-    }
+    if (count == 0)
+        return knee_fail_hint(err, KNEE_USAGE, "",
+                              "for example knee fit all_reduce.log -o cluster.yaml",
+                              "no logs are given");
     knee_status status = options->index ? read_named(ask, options->index, &index, err) : KNEE_OK;
     if (!status && !(logs.index_rows = knee_resize(alloc, NULL, size)))
         status = knee_fail(err, KNEE_SYSTEM, "", "out of memory");

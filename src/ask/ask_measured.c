@@ -9,6 +9,7 @@
 #include "base/decimal.h"
 #include "base/error.h"
 #include "base/format.h"
+#include "base/slice.h"
 #include "base/text.h"
 #include "read/file_kinds.h"
 #include "read/trace/reader.h"
@@ -289,7 +290,7 @@ static knee_status add_account(struct knee_ask_measured *m, struct knee_account 
     if (status)
         return status;
     struct knee_scale_row *row = new_row(m, "");
-    knee_scale_row_of_run(account, &d, knee_ask_base_name(word), row);
+    knee_scale_row_of_run(account, &d, knee_base_name(word), row);
     row->workers = isnan(workers) ? row->workers : workers;
     return KNEE_OK;
 }

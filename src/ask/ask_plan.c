@@ -207,16 +207,12 @@ static knee_status gather(struct knee_ask *ask, const struct plan_options *optio
         .deadline_s = options->deadline_s,
         .tolerance = isnan(options->tolerance) ? 0.8 : options->tolerance,
     };
-    if ((!isnan(options->budget) || !isnan(options->deadline_s)) && isnan(options->tokens)) {
-        knee_fail(err, KNEE_USAGE, "", "--budget and --deadline need the number of tokens");
-        knee_hint(err, "add --tokens, for example 1T");
-        return KNEE_USAGE;
-    }
-    if (!isnan(options->budget) && isnan(a->machine.price_per_hour)) {
-        knee_fail(err, KNEE_USAGE, "", "there is no price for this GPU");
-        knee_hint(err, "add --price, dollars per GPU-hour");
-        return KNEE_USAGE;
-    }
+    if ((!isnan(options->budget) || !isnan(options->deadline_s)) && isnan(options->tokens))
+        return knee_fail_hint(err, KNEE_USAGE, "", "add --tokens, for example 1T",
+                              "--budget and --deadline need the number of tokens");
+    if (!isnan(options->budget) && isnan(a->machine.price_per_hour))
+        return knee_fail_hint(err, KNEE_USAGE, "", "add --price, dollars per GPU-hour",
+                              "there is no price for this GPU");
     if ((status = knee_batch_settle(&knee_plan_keys, &a->fixed, a->shape.seq, err)))
         return status;
     if (isnan(a->fixed.global_batch))

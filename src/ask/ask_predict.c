@@ -115,11 +115,10 @@ static knee_status gather(struct knee_ask_question *q, const struct predict_opti
     if (options->job && q->word_count)
         return knee_fail(err, KNEE_USAGE, "", "two job files, %.60s and %.60s", options->job,
                          q->words[0]);
-    if (!options->solve != !options->target) {
-        knee_fail(err, KNEE_USAGE, "", "--solve and --for go together");
-        knee_hint(err, "for example --solve bandwidth --for efficiency=0.9 --gpus 64");
-        return KNEE_USAGE;
-    }
+    if (!options->solve != !options->target)
+        return knee_fail_hint(err, KNEE_USAGE, "",
+                              "for example --solve bandwidth --for efficiency=0.9 --gpus 64",
+                              "--solve and --for go together");
     if (!options->example)
         return file ? read_job(q->ask, file, job, err) : KNEE_OK;
     if (file)

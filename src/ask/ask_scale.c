@@ -162,9 +162,9 @@ static knee_status check_table(const struct knee_text *table, struct knee_err *e
         return KNEE_OK;
     if (table->failed)
         return knee_fail(err, KNEE_SYSTEM, "--runs", "out of memory for the output");
-    knee_fail(err, KNEE_INPUT, "--runs", "no run whose GPU and shape are known");
-    knee_hint(err, "add --gpu, and --model where the logs do not have it");
-    return KNEE_INPUT;
+    return knee_fail_hint(err, KNEE_INPUT, "--runs",
+                          "add --gpu, and --model where the logs do not have it",
+                          "no run whose GPU and shape are known");
 }
 
 static knee_status judge(struct knee_ask_question *q, struct scale_room *all, struct knee_err *err)

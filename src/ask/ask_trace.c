@@ -5,6 +5,7 @@
 #include "ask/ask_measured.h"
 #include "base/error.h"
 #include "base/keys.h"
+#include "base/slice.h"
 #include "base/text.h"
 #include "judge/judge.h"
 #include "judge/work_names.h"
@@ -294,19 +295,11 @@ static knee_status tell_all(struct knee_ask_question *q, const struct knee_ask_t
     return status;
 }
 
-static double kernels_of(const struct knee_diagnosis *d)
-{
-    double sum = 0;
-    for (int k = 0; k < KNEE_KERNEL_KINDS; k++)
-        sum += d->works[k].count;
-    return sum;
-}
-
 /* The same job at another count runs as many kernels in a step, and where it exchanges gradients,
  * as many bytes. */
 static bool same_job(const struct knee_ask_told *a, const struct knee_ask_told *b)
 {
-    double kernels[] = {kernels_of(&a->diagnosis), kernels_of(&b->diagnosis)};
+    double kernels[] = {knee_step_kernels(&a->diagnosis), knee_step_kernels(&b->diagnosis)};
     double bytes[] = {knee_step_traffic(&a->account, &a->diagnosis),
                       knee_step_traffic(&b->account, &b->diagnosis)};
     bool talk = bytes[0] > 0 && bytes[1] > 0;
@@ -363,7 +356,7 @@ static knee_status make_curve(const struct knee_ask_question *q, const struct kn
         return knee_fail(err, KNEE_SYSTEM, "", "out of memory for the curve");
     for (size_t j = 0; j < count; j++) {
         knee_scale_row_of_run(&runs[j].account, &runs[j].diagnosis,
-                              knee_ask_base_name(runs[j].traces[0].file), &room->rows[j]);
+                              knee_base_name(runs[j].traces[0].file), &room->rows[j]);
         knee_ask_model_row(&said, &room->rows[j], NULL);
     }
     if (knee_scale_judge(room, err) == KNEE_OK)
@@ -422,11 +415,11 @@ static knee_status answer_runs(struct knee_ask_question *q, const struct knee_as
                                struct knee_err *err)
 {
     const struct knee_ask_trace_options *options = q->objects[0];
-    if (options->perfetto || options->chakra || options->names || q->outs[1].text) {
-        knee_fail(err, KNEE_INPUT, "", "these are traces of %zu runs", all->job_count);
-        knee_hint(err, "name the files of one run for --perfetto, --chakra, --names or --html");
-        return KNEE_INPUT;
-    }
+    if (options->perfetto || options->chakra || options->names || q->outs[1].text)
+        return knee_fail_hint(
+            err, KNEE_INPUT, "",
+            "name the files of one run for --perfetto, --chakra, --names or --html",
+            "these are traces of %zu runs", all->job_count);
     struct knee_ask_told *runs = knee_resize(all->alloc, NULL, all->job_count * sizeof *runs);
     struct knee_trace_report *reports =
         knee_resize(all->alloc, NULL, all->job_count * sizeof *reports);
@@ -457,16 +450,14 @@ static knee_status answer(struct knee_ask_question *q, struct knee_err *err)
     struct knee_ask_pushed *pushed = knee_ask_pushed_of(q->ask);
     struct knee_ask_told *told = &pushed->last;
     knee_ask_told_release(told);
-    if (options->patterns && !pushed->patterns.rows) {
-        knee_fail(err, KNEE_USAGE, "--patterns", "the traces are read already");
-        knee_hint(err, "call knee_push_patterns() before they are pushed");
-        return KNEE_USAGE;
-    }
-    if (options->chakra && !q->work) {
-        knee_fail(err, KNEE_USAGE, "--chakra", "only the program writes these files");
-        knee_hint(err, "call knee_chakra_begin() and knee_chakra_write()");
-        return KNEE_USAGE;
-    }
+    if (options->patterns && !pushed->patterns.rows)
+        return knee_fail_hint(err, KNEE_USAGE, "--patterns",
+                              "call knee_push_patterns() before they are pushed",
+                              "the traces are read already");
+    if (options->chakra && !q->work)
+        return knee_fail_hint(err, KNEE_USAGE, "--chakra",
+                              "call knee_chakra_begin() and knee_chakra_write()",
+                              "only the program writes these files");
     knee_status status = KNEE_OK;
     if (options->noise)
         status = knee_ask_noise(q->ask, options->noise, &job->critical_batch, err);

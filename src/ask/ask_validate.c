@@ -144,9 +144,10 @@ static knee_status table_of_logs(struct knee_ask_question *q, struct knee_ask_me
         return knee_fail(err, KNEE_SYSTEM, "", "out of memory for the runs");
     if (table->length)
         return KNEE_OK;
-    knee_fail(err, KNEE_INPUT, q->words[0], "no run whose GPU and shape are known");
-    knee_hint(err, "add --gpu; knee scale with --model and --runs makes a table of other logs");
-    return KNEE_INPUT;
+    return knee_fail_hint(
+        err, KNEE_INPUT, q->words[0],
+        "add --gpu; knee scale with --model and --runs makes a table of other logs",
+        "no run whose GPU and shape are known");
 }
 
 /* *logs becomes true when there is a log among what is named. */
@@ -191,12 +192,12 @@ static knee_status answer(struct knee_ask_question *q, struct knee_err *err)
     const struct validate_options *options = q->objects[0];
     const struct knee_alloc *alloc = knee_ask_alloc(q->ask);
     struct knee_runs runs = {0};
-    if (q->word_count == 0) {
-        knee_fail(err, KNEE_USAGE, "", "no table of runs is given");
-        knee_hint(err, "knee validate RUNS.csv, or training logs; docs/evidence/validate.md lists "
-                       "the columns");
-        return KNEE_USAGE;
-    }
+    if (q->word_count == 0)
+        return knee_fail_hint(
+            err, KNEE_USAGE, "",
+            "knee validate RUNS.csv, or training logs; docs/evidence/validate.md lists "
+            "the columns",
+            "no table of runs is given");
     if (knee_ask_silent(q) && !options->cross_validate)
         return KNEE_OK; /* one answers for all: thousands of rows take a fraction of a second */
     knee_status status = agree(q, read_runs(q, &runs, err));

@@ -165,10 +165,8 @@ static knee_status pick(const struct knee_ask_pushed *pushed, const char *word, 
             told->traces[told->count++] = pushed->traces[t];
     if (told->count > before || pushed->job_count)
         return KNEE_OK;
-    knee_fail(err, KNEE_INPUT, word ? word : "", "no trace was pushed%s",
-              word ? " under this name" : "");
-    knee_hint(err, "push its bytes before the question");
-    return KNEE_INPUT;
+    return knee_fail_hint(err, KNEE_INPUT, word ? word : "", "push its bytes before the question",
+                          "no trace was pushed%s", word ? " under this name" : "");
 }
 
 /* The runs that other processes have already found. */
@@ -257,7 +255,6 @@ knee_status knee_ask_one_run(const struct knee_ask_told *told, const char *name,
 {
     if (told->job_count < 2)
         return KNEE_OK;
-    knee_fail(err, KNEE_INPUT, name, "these are traces of %zu runs", told->job_count);
-    knee_hint(err, "name the folder or file of one of them");
-    return KNEE_INPUT;
+    return knee_fail_hint(err, KNEE_INPUT, name, "name the folder or file of one of them",
+                          "these are traces of %zu runs", told->job_count);
 }

@@ -9,6 +9,7 @@
  * in whole numbers, so that every digit is exact.
  */
 #include "base/decimal.h"
+#include "base/fold.h"
 
 #include <math.h>
 #include <stdint.h>
@@ -107,11 +108,6 @@ struct literal {
     bool negative;
 };
 
-static bool is_digit(char c)
-{
-    return c >= '0' && c <= '9';
-}
-
 /* Exponents beyond any double stay there, whatever their length. */
 static const char *read_exponent(const char *at, int *exponent)
 {
@@ -119,9 +115,9 @@ static const char *read_exponent(const char *at, int *exponent)
     if (*at != 'e' && *at != 'E')
         return at; /* perhaps the end of the text: nothing lies behind it */
     const char *digits = at + 1 + (at[1] == '+' || at[1] == '-');
-    if (!is_digit(*digits))
+    if (!knee_is_digit(*digits))
         return at;
-    for (; is_digit(*digits); digits++)
+    for (; knee_is_digit(*digits); digits++)
         if (value < 100000)
             value = value * 10 + *digits - '0';
     *exponent += at[1] == '-' ? -value : value;
@@ -155,7 +151,7 @@ static const char *read_literal(const char *text, struct literal *l)
     l->negative = *at == '-';
     if (*at == '-' || *at == '+')
         at++;
-    for (; is_digit(*at) || (*at == '.' && !after_point); at++) {
+    for (; knee_is_digit(*at) || (*at == '.' && !after_point); at++) {
         if (*at == '.') {
             after_point = true;
             continue;

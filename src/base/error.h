@@ -16,6 +16,10 @@
 knee_status knee_fail(struct knee_err *err, knee_status status, const char *where, const char *fmt,
                       ...) KNEE_PRINTF(4, 5);
 
+/* The same with what to do; the words of what is wrong come last. */
+knee_status knee_fail_hint(struct knee_err *err, knee_status status, const char *where,
+                           const char *hint, const char *fmt, ...) KNEE_PRINTF(5, 6);
+
 /* Adds what to do. Keeps a hint that is already there. */
 void knee_hint(struct knee_err *err, const char *fmt, ...) KNEE_PRINTF(2, 3);
 

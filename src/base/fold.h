@@ -16,6 +16,11 @@ static inline bool knee_is_digit(char c)
     return c >= '0' && c <= '9';
 }
 
+static inline bool knee_is_blank(char c)
+{
+    return c == ' ' || c == '\t' || c == '\r';
+}
+
 static inline bool knee_is_letter(char c)
 {
     c = knee_lower(c);

@@ -2,15 +2,11 @@
 #include "base/slice.h"
 
 #include "base/decimal.h"
+#include "base/fold.h"
 #include "base/printable.h"
 
 #include <math.h>
 #include <string.h>
-
-static bool blank(char c)
-{
-    return c == ' ' || c == '\t' || c == '\r';
-}
 
 struct knee_slice knee_slice_of(const char *string)
 {
@@ -40,9 +36,9 @@ bool knee_slice_line(struct knee_slice *text, struct knee_slice *line)
 bool knee_slice_word(struct knee_slice *text, struct knee_slice *word)
 {
     size_t start = 0, end;
-    while (start < text->length && blank(text->at[start]))
+    while (start < text->length && knee_is_blank(text->at[start]))
         start++;
-    for (end = start; end < text->length && !blank(text->at[end]);)
+    for (end = start; end < text->length && !knee_is_blank(text->at[end]);)
         end++;
     *word = (struct knee_slice){text->at + start, end - start};
     *text = knee_slice_from(*text, end);
@@ -61,9 +57,9 @@ bool knee_slice_until(struct knee_slice *text, char c, struct knee_slice *piece)
 
 struct knee_slice knee_slice_trim(struct knee_slice text)
 {
-    while (text.length > 0 && blank(text.at[0]))
+    while (text.length > 0 && knee_is_blank(text.at[0]))
         text = knee_slice_from(text, 1);
-    while (text.length > 0 && blank(text.at[text.length - 1]))
+    while (text.length > 0 && knee_is_blank(text.at[text.length - 1]))
         text.length--;
     return text;
 }
@@ -130,7 +126,7 @@ bool knee_slice_number_after(struct knee_slice text, const char *before, double 
     text = knee_slice_from(text, at + strlen(before));
     size_t start = 0, end;
     while (start < text.length &&
-           (blank(text.at[start]) || text.at[start] == '=' || text.at[start] == ':'))
+           (knee_is_blank(text.at[start]) || text.at[start] == '=' || text.at[start] == ':'))
         start++;
     for (end = start; end < text.length && text.at[end] >= '0' && text.at[end] <= '9';)
         end++;
@@ -149,6 +145,12 @@ void knee_slice_copy(struct knee_slice text, char *out, size_t size)
 static bool separates(char c)
 {
     return c == ' ' || c == '\t' || c == '\n' || c == '\r' || c == '\\' || c == '"' || c == '\'';
+}
+
+const char *knee_base_name(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash ? slash + 1 : path;
 }
 
 const char *knee_shell_word(const char *at, const char *end, const char **stop)

@@ -43,6 +43,9 @@ bool knee_slice_number_after(struct knee_slice text, const char *before, double 
 /* Copies as much as fits, NUL-terminated, what may not be shown (base/printable.h) as '?'. */
 void knee_slice_copy(struct knee_slice text, char *out, size_t size);
 
+/* The name of a file without its folders. */
+const char *knee_base_name(const char *path);
+
 /* The next word of a script or a command line from `at` on, *stop behind it; `end`: none. Blanks,
  * line ends, quotes and backslashes separate words. */
 const char *knee_shell_word(const char *at, const char *end, const char **stop);

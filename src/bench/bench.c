@@ -322,12 +322,10 @@ knee_status knee_bench_run(struct knee_runtime *rt, const struct knee_bench_opti
     out->options = *options;
     out->wire = (struct knee_line){NAN, NAN, NAN};
     size_t kind_count = choose_ops(out, kinds);
-    if (kind_count == 0) {
-        knee_fail(err, KNEE_USAGE, "--algorithm", "%s does not do %s",
-                  knee_bench_algorithms.name((size_t)options->algorithm), out->unable);
-        knee_hint(err, "--algorithm mpi does all");
-        return KNEE_USAGE;
-    }
+    if (kind_count == 0)
+        return knee_fail_hint(err, KNEE_USAGE, "--algorithm", "--algorithm mpi does all",
+                              "%s does not do %s",
+                              knee_bench_algorithms.name((size_t)options->algorithm), out->unable);
     out->rows_wanted = kind_count * size_count(options);
     out->rows = calloc(out->rows_wanted, sizeof *out->rows);
     desk.capacity = (size_t)(options->max_bytes / sizeof(float)) + (size_t)rt->size;

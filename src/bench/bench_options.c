@@ -72,16 +72,13 @@ static knee_status check_gemm(const struct knee_bench_options *options, struct k
         return KNEE_USAGE;
     }
     if (options->power &&
-        (options->gemm || options->pairs || options->gpu || !isnan(options->ranks))) {
-        knee_fail(err, KNEE_USAGE, "--power", "measures one GPU and nothing else");
-        knee_hint(err, "leave out --gemm, --pairs, --gpu and --ranks");
-        return KNEE_USAGE;
-    }
-    if (options->gemm && (options->pairs || options->gpu || !isnan(options->ranks))) {
-        knee_fail(err, KNEE_USAGE, "--gemm", "products have nothing to do with a network");
-        knee_hint(err, "leave out --pairs, --gpu and --ranks");
-        return KNEE_USAGE;
-    }
+        (options->gemm || options->pairs || options->gpu || !isnan(options->ranks)))
+        return knee_fail_hint(err, KNEE_USAGE, "--power",
+                              "leave out --gemm, --pairs, --gpu and --ranks",
+                              "measures one GPU and nothing else");
+    if (options->gemm && (options->pairs || options->gpu || !isnan(options->ranks)))
+        return knee_fail_hint(err, KNEE_USAGE, "--gemm", "leave out --pairs, --gpu and --ranks",
+                              "products have nothing to do with a network");
     return KNEE_OK;
 }
 
@@ -101,20 +98,15 @@ knee_status knee_bench_options_complete(struct knee_bench_options *options, stru
     knee_status status = check_gemm(options, err);
     if (status)
         return status;
-    if (options->min_bytes > options->max_bytes) {
-        knee_fail(err, KNEE_USAGE, "--min-bytes", "larger than --max-bytes");
-        knee_hint(err, "turn them round");
-        return KNEE_USAGE;
-    }
-    if (options->gpu && options->algorithm != 0) {
-        knee_fail(err, KNEE_USAGE, "--algorithm", "knee's own algorithms do not run on a GPU");
-        knee_hint(err, "NCCL takes its choice from the environment, as NCCL_ALGO=Ring");
-        return KNEE_USAGE;
-    }
-    if (options->gpu && options->pairs) {
-        knee_fail(err, KNEE_USAGE, "--pairs", "pairs are measured in host memory only");
-        knee_hint(err, "leave out --gpu, or --pairs");
-        return KNEE_USAGE;
-    }
+    if (options->min_bytes > options->max_bytes)
+        return knee_fail_hint(err, KNEE_USAGE, "--min-bytes", "turn them round",
+                              "larger than --max-bytes");
+    if (options->gpu && options->algorithm != 0)
+        return knee_fail_hint(err, KNEE_USAGE, "--algorithm",
+                              "NCCL takes its choice from the environment, as NCCL_ALGO=Ring",
+                              "knee's own algorithms do not run on a GPU");
+    if (options->gpu && options->pairs)
+        return knee_fail_hint(err, KNEE_USAGE, "--pairs", "leave out --gpu, or --pairs",
+                              "pairs are measured in host memory only");
     return KNEE_OK;
 }

@@ -62,9 +62,9 @@ knee_status knee_cuda_refuse(const char *flag, const char *what, struct knee_err
 
 static knee_status no_libraries(const char *flag, struct knee_err *err)
 {
-    knee_fail(err, KNEE_SYSTEM, flag, "libcudart and libcublas are not found");
-    knee_hint(err, "set LD_LIBRARY_PATH to CUDA's lib64 or PyTorch's nvidia/*/lib");
-    return KNEE_SYSTEM;
+    return knee_fail_hint(err, KNEE_SYSTEM, flag,
+                          "set LD_LIBRARY_PATH to CUDA's lib64 or PyTorch's nvidia/*/lib",
+                          "libcudart and libcublas are not found");
 }
 
 static knee_status load(const char *flag, struct knee_cuda *cuda, struct knee_err *err)

@@ -99,9 +99,6 @@ knee_status cli_cannot(const char *name, const char *what, struct knee_err *err)
 knee_status cli_read_file(const char *name, size_t cap, char **data, size_t *length,
                           struct knee_err *err);
 
-/* The file name without its folders. */
-const char *cli_base_name(const char *path);
-
 /* The error of a run that was stopped before it had an answer; main() makes the status of it. */
 knee_status cli_stopped(struct knee_err *err);
 

@@ -213,22 +213,16 @@ static struct lab_setup set_up(const struct lab_options *o, bool progress)
 static knee_status check(const struct lab_options *o, const struct lab_setup *s,
                          struct knee_err *err)
 {
-    if (!isnan(o->global_batch) && !isnan(o->local_batch)) {
-        knee_fail(err, KNEE_USAGE, "", "both global-batch and local-batch are given");
-        knee_hint(err, "keep one of them");
-        return KNEE_USAGE;
-    }
-    if (!s->shape.mlp && s->shape.width % s->shape.heads != 0) {
-        knee_fail(err, KNEE_USAGE, "--heads", "%zu heads do not divide a width of %zu",
-                  s->shape.heads, s->shape.width);
-        knee_hint(err, "choose --width as a multiple of --heads");
-        return KNEE_USAGE;
-    }
-    if (o->hunt && o->push) {
-        knee_fail(err, KNEE_USAGE, "", "both --hunt and --push are given");
-        knee_hint(err, "keep one of them");
-        return KNEE_USAGE;
-    }
+    if (!isnan(o->global_batch) && !isnan(o->local_batch))
+        return knee_fail_hint(err, KNEE_USAGE, "", "keep one of them",
+                              "both global-batch and local-batch are given");
+    if (!s->shape.mlp && s->shape.width % s->shape.heads != 0)
+        return knee_fail_hint(err, KNEE_USAGE, "--heads", "choose --width as a multiple of --heads",
+                              "%zu heads do not divide a width of %zu", s->shape.heads,
+                              s->shape.width);
+    if (o->hunt && o->push)
+        return knee_fail_hint(err, KNEE_USAGE, "", "keep one of them",
+                              "both --hunt and --push are given");
     if (!o->synthetic && (!isnan(o->compute_time) || !isnan(o->params))) {
         knee_fail(err, KNEE_USAGE, isnan(o->params) ? "--compute-time" : "--params",
                   "is for --synthetic-compute only");

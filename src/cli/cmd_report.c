@@ -75,10 +75,9 @@ static knee_status check_json(const char *name, const char *data, size_t length,
         ;
     if (!values.error && values.at == values.end)
         return KNEE_OK;
-    knee_fail(err, KNEE_INPUT, name, "not an answer of knee: line %zu: %s",
-              knee_json_values_line(&values), values.error ? values.error : "more than one value");
-    knee_hint(err, "write it again with --json");
-    return KNEE_INPUT;
+    return knee_fail_hint(err, KNEE_INPUT, name, "write it again with --json",
+                          "not an answer of knee: line %zu: %s", knee_json_values_line(&values),
+                          values.error ? values.error : "more than one value");
 }
 
 static knee_status take_answer(struct cli_run *run, const char *name)

@@ -82,12 +82,6 @@ knee_status cli_stopped(struct knee_err *err)
     return knee_fail(err, KNEE_SYSTEM, "", "stopped by signal %d", knee_stop_signal());
 }
 
-const char *cli_base_name(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-    return slash ? slash + 1 : path;
-}
-
 /* ---- Writing ---- */
 
 static bool write_bytes(void *ctx, const char *data, size_t size)

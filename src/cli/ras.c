@@ -55,12 +55,12 @@ static knee_status connect_to(const char *where, int *fd, struct knee_err *err)
         }
     }
     freeaddrinfo(found);
-    if (socket_fd < 0) {
-        knee_fail(err, KNEE_INPUT, where, "cannot be reached: %s", strerror(why));
-        knee_hint(err, "a job with NCCL 2.24 or later listens at port 28028 of its hosts, unless "
-                       "NCCL_RAS_ENABLE=0");
-        return KNEE_INPUT;
-    }
+    if (socket_fd < 0)
+        return knee_fail_hint(
+            err, KNEE_INPUT, where,
+            "a job with NCCL 2.24 or later listens at port 28028 of its hosts, unless "
+            "NCCL_RAS_ENABLE=0",
+            "cannot be reached: %s", strerror(why));
     *fd = socket_fd;
     return KNEE_OK;
 }
@@ -137,11 +137,9 @@ static knee_status ask_status(const struct talk *talk, bool json, struct knee_te
     if (json && (!send_line(fd, "SET FORMAT json\n") || !read_line(talk, line)))
         return broken(where, err);
     *words = json && strcmp(line, "OK") != 0;
-    if (*words) {
-        knee_fail(err, KNEE_INPUT, where, "does not answer in JSON: NCCL is older than 2.28.7");
-        knee_hint(err, "knee hang --ras HOST reads its words");
-        return KNEE_INPUT;
-    }
+    if (*words)
+        return knee_fail_hint(err, KNEE_INPUT, where, "knee hang --ras HOST reads its words",
+                              "does not answer in JSON: NCCL is older than 2.28.7");
     if (!send_line(fd, "VERBOSE STATUS\n"))
         return broken(where, err);
     return read_rest(talk, text, err);

@@ -72,11 +72,9 @@ static knee_status export_mpi(const char *dir, struct knee_text *text, struct kn
     knee_status status = find_agent("libknee_live_mpi.so", agent, sizeof agent, err);
     if (status)
         return status;
-    if (strpbrk(agent, " :")) {
-        knee_fail(err, KNEE_SYSTEM, agent, "LD_PRELOAD cannot hold a path with a space or a colon");
-        knee_hint(err, "install knee under another path");
-        return KNEE_SYSTEM;
-    }
+    if (strpbrk(agent, " :"))
+        return knee_fail_hint(err, KNEE_SYSTEM, agent, "install knee under another path",
+                              "LD_PRELOAD cannot hold a path with a space or a colon");
     if (whole_path(&path, dir))
         put_export(text, "KNEE_LIVE_DIR", path.data, "");
     else

@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "base/list.h"
+#include "base/order.h"
 #include "cli/cli.h"
 
 #include <dirent.h>
@@ -224,9 +225,9 @@ static knee_status list_folders(const char *dir, DIR *folder, struct names *name
     }
     if (names->count)
         return KNEE_OK;
-    knee_fail(err, KNEE_INPUT, dir, "no rank has written here");
-    knee_hint(err, "name the folder of knee record env --dir, and start the job with it");
-    return KNEE_INPUT;
+    return knee_fail_hint(err, KNEE_INPUT, dir,
+                          "name the folder of knee record env --dir, and start the job with it",
+                          "no rank has written here");
 }
 
 static size_t share_of(size_t folders)
@@ -310,14 +311,7 @@ struct row {
     struct cli_ring ring;
 };
 
-static int by_rank(const void *left, const void *right)
-{
-    const struct knee_live_about *a = &((const struct row *)left)->rank.about,
-                                 *b = &((const struct row *)right)->rank.about;
-    if (a->rank != b->rank)
-        return a->rank < b->rank ? -1 : 1;
-    return (a->start_ns > b->start_ns) - (a->start_ns < b->start_ns);
-}
+KNEE_BY_TWO(by_rank, struct row, rank.about.rank, rank.about.start_ns)
 
 static bool sort_rings(struct cli_rings *rings)
 {

@@ -63,11 +63,10 @@ knee_status cli_listen(const char *where, struct cli_server *server, struct knee
     struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_PASSIVE}, *found = NULL;
     int one = 1;
     if (!split(where, host, sizeof host, &port) || !is_port(port) ||
-        getaddrinfo(host, port, &hints, &found) != 0) {
-        knee_fail(err, KNEE_USAGE, "--listen", "'%.60s' is not [HOST:]PORT", where);
-        knee_hint(err, "9757 is the loopback only, 0.0.0.0:9757 lets other hosts ask");
-        return KNEE_USAGE;
-    }
+        getaddrinfo(host, port, &hints, &found) != 0)
+        return knee_fail_hint(err, KNEE_USAGE, "--listen",
+                              "9757 is the loopback only, 0.0.0.0:9757 lets other hosts ask",
+                              "'%.60s' is not [HOST:]PORT", where);
     int fd = socket(found->ai_family, found->ai_socktype | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     bool good = fd >= 0 && setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one) == 0 &&
                 bind(fd, found->ai_addr, found->ai_addrlen) == 0 && listen(fd, 64) == 0;

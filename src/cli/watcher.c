@@ -2,6 +2,7 @@
 #include "cli/watcher.h"
 
 #include "base/error.h"
+#include "base/slice.h"
 #include "cli/cli.h"
 #include "judge/hang/hang.h"
 #include "reach/clock.h"
@@ -136,7 +137,7 @@ static size_t count_alive(const struct cli_rings *rings)
 /* The recorder's own files say nothing about why. */
 static bool is_ring_file(const char *path)
 {
-    const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+    const char *name = knee_base_name(path);
     return strcmp(name, "about.json") == 0 || strstr(name, ".jsonl") ||
            strncmp(name, "trace", 5) == 0;
 }
@@ -219,7 +220,7 @@ knee_status cli_watcher_look(struct cli_watcher *w, struct knee_err *err)
 
 struct knee_watch_report cli_watcher_report(struct cli_watcher *w)
 {
-    return (struct knee_watch_report){.name = cli_base_name(w->dir),
+    return (struct knee_watch_report){.name = knee_base_name(w->dir),
                                       .watch = &w->watch,
                                       .account = w->accounted ? &w->account : NULL,
                                       .diagnosis = w->accounted ? &w->diagnosis : NULL,

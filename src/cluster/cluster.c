@@ -255,11 +255,10 @@ knee_status knee_level_set(struct knee_level *level, const char *key, const char
         memcpy((char *)level + numbers[i].offset, &number, sizeof number);
         return KNEE_OK;
     }
-    if (!knee_same_name(key, "sharing")) {
-        knee_fail(err, KNEE_USAGE, where, "a level has no '%.40s'", key);
-        knee_hint(err, "count, link, latency, bandwidth, ports, oversubscription or sharing");
-        return KNEE_USAGE;
-    }
+    if (!knee_same_name(key, "sharing"))
+        return knee_fail_hint(err, KNEE_USAGE, where,
+                              "count, link, latency, bandwidth, ports, oversubscription or sharing",
+                              "a level has no '%.40s'", key);
     if (strcmp(value, "shared") != 0 && strcmp(value, "striped") != 0)
         return knee_fail(err, KNEE_USAGE, where, "sharing '%.40s' is neither shared nor striped",
                          value);

@@ -76,10 +76,9 @@ static knee_status check_fit(const struct knee_cluster *cluster,
     }
     if (placement->ranks <= room)
         return KNEE_OK;
-    knee_fail(err, KNEE_USAGE, "--ranks", "%.0f ranks do not fit on %.0f GPUs", placement->ranks,
-              room);
-    knee_hint(err, "raise the counts of the cluster; a count of 0 is any number");
-    return KNEE_USAGE;
+    return knee_fail_hint(err, KNEE_USAGE, "--ranks",
+                          "raise the counts of the cluster; a count of 0 is any number",
+                          "%.0f ranks do not fit on %.0f GPUs", placement->ranks, room);
 }
 
 knee_status knee_layout_init(const struct knee_cluster *cluster,

@@ -230,12 +230,10 @@ knee_status knee_host_folder(const char *folder, struct knee_facts **hosts, size
     size_t names_count, found = 0;
     struct stat info;
     bool cut;
-    if (stat(folder, &info) || !S_ISDIR(info.st_mode)) {
-        knee_fail(err, KNEE_INPUT, folder, "is not a folder%s%s", errno ? ": " : "",
-                  errno ? strerror(errno) : "");
-        knee_hint(err, "knee doctor --save DIR writes one");
-        return KNEE_INPUT;
-    }
+    if (stat(folder, &info) || !S_ISDIR(info.st_mode))
+        return knee_fail_hint(err, KNEE_INPUT, folder, "knee doctor --save DIR writes one",
+                              "is not a folder%s%s", errno ? ": " : "",
+                              errno ? strerror(errno) : "");
     errno = 0;
     char **names = names_of(folder, HOSTS_MAX, &names_count, &cut);
     if (!names)
@@ -264,9 +262,8 @@ knee_status knee_host_folder(const char *folder, struct knee_facts **hosts, size
         return knee_fail(err, KNEE_SYSTEM, folder, "out of memory");
     if (found == 0) {
         free(all);
-        knee_fail(err, KNEE_INPUT, folder, "holds neither files of a host nor folders of hosts");
-        knee_hint(err, "knee doctor --save DIR writes one");
-        return KNEE_INPUT;
+        return knee_fail_hint(err, KNEE_INPUT, folder, "knee doctor --save DIR writes one",
+                              "holds neither files of a host nor folders of hosts");
     }
     *hosts = all;
     *count = found;

@@ -299,18 +299,11 @@ static const struct rule rules[] = {
      "add --global-batch or --local-batch"},
 };
 
-static knee_status refuse(struct knee_err *err, const char *what, const char *hint)
-{
-    knee_fail(err, KNEE_USAGE, "", "%s", what);
-    knee_hint(err, "%s", hint);
-    return KNEE_USAGE;
-}
-
 static knee_status check_gaps(const struct knee_job *job, struct knee_err *err)
 {
     for (size_t i = 0; i < sizeof rules / sizeof *rules; i++)
         if (rules[i].broken(job))
-            return refuse(err, rules[i].what, rules[i].hint);
+            return knee_fail_hint(err, KNEE_USAGE, "", rules[i].hint, "%s", rules[i].what);
     return KNEE_OK;
 }
 

@@ -224,22 +224,16 @@ static const struct {
 knee_status knee_shape_complete(struct knee_shape *shape, struct knee_err *err)
 {
     struct knee_shape full = *shape;
-    if (full.model >= 0 && !knee_model_has_shape(&knee_models[full.model])) {
-        knee_fail(err, KNEE_USAGE, "--model", "%s is not a transformer",
-                  knee_models[full.model].name);
-        knee_hint(err, "knee predict takes it");
-        return KNEE_USAGE;
-    }
+    if (full.model >= 0 && !knee_model_has_shape(&knee_models[full.model]))
+        return knee_fail_hint(err, KNEE_USAGE, "--model", "knee predict takes it",
+                              "%s is not a transformer", knee_models[full.model].name);
     if (full.model >= 0)
         knee_shape_fill(&full, &knee_models[full.model]);
     if (!no_width(&full))
         fill_usual(&full);
     for (size_t i = 0; i < sizeof rules / sizeof *rules; i++)
-        if (rules[i].broken(&full)) {
-            knee_fail(err, KNEE_USAGE, "", "%s", rules[i].what);
-            knee_hint(err, "%s", rules[i].hint);
-            return KNEE_USAGE;
-        }
+        if (rules[i].broken(&full))
+            return knee_fail_hint(err, KNEE_USAGE, "", rules[i].hint, "%s", rules[i].what);
     *shape = full;
     return KNEE_OK;
 }

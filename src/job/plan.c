@@ -440,11 +440,9 @@ knee_status knee_plan_complete(struct knee_plan *plan, const struct knee_shape *
                                const struct knee_machine *machine, struct knee_err *err)
 {
     struct knee_plan full = *plan;
-    if (isnan(full.gpus)) {
-        knee_fail(err, KNEE_USAGE, "", "the number of GPUs is not known");
-        knee_hint(err, "add --gpus, for example 64");
-        return KNEE_USAGE;
-    }
+    if (isnan(full.gpus))
+        return knee_fail_hint(err, KNEE_USAGE, "", "add --gpus, for example 64",
+                              "the number of GPUs is not known");
     knee_status status = knee_batch_settle(&knee_plan_keys, &full, shape->seq, err);
     if (status)
         return status;

@@ -105,11 +105,11 @@ knee_status knee_machine_init(struct knee_platform *platform, const struct knee_
     struct knee_platform p = *platform;
     knee_hardware_complete(&knee_platform_keys, &p, &p.hw, true);
     const struct knee_gpu *gpu = knee_hardware_gpu(&p.hw);
-    if (!gpu) {
-        knee_fail(err, KNEE_USAGE, "", "no GPU given");
-        knee_hint(err, "add --gpu (for example h100) or --cluster; 'knee list gpus' shows them");
-        return KNEE_USAGE;
-    }
+    if (!gpu)
+        return knee_fail_hint(
+            err, KNEE_USAGE, "",
+            "add --gpu (for example h100) or --cluster; 'knee list gpus' shows them",
+            "no GPU given");
     fill_gpu(&p, gpu);
     if (p.profile < 0) {
         p.profile = knee_profile_row(on_tpu(gpu->name) ? "xla-tpu" : "megatron-core");

@@ -3,6 +3,7 @@
 #include "job/profile.h"
 
 #include "base/decimal.h"
+#include "base/fold.h"
 #include "base/keys.h"
 
 #include <math.h>
@@ -278,22 +279,17 @@ static bool mentions(const char *text, const char *words, bool all)
     return all;
 }
 
-static bool digit(char c)
-{
-    return c >= '0' && c <= '9';
-}
-
 /* A version like 24.07 or 26.02.01 that starts here, as 24.07 or 26.0201; NaN: none does. */
 static double version_at(const char *at)
 {
-    if (!digit(at[0]) || !digit(at[1]) || at[2] != '.' || !digit(at[3]) || !digit(at[4]) ||
-        digit(at[5]))
+    if (!knee_is_digit(at[0]) || !knee_is_digit(at[1]) || at[2] != '.' || !knee_is_digit(at[3]) ||
+        !knee_is_digit(at[4]) || knee_is_digit(at[5]))
         return NAN;
     double year = 10 * (at[0] - '0') + (at[1] - '0');
     double month = 10 * (at[3] - '0') + (at[4] - '0');
     if (year < 20 || year > 29 || month < 1 || month > 12)
         return NAN;
-    double patch = at[5] == '.' && digit(at[6]) ? knee_decimal_parse(at + 6, NULL) : 0;
+    double patch = at[5] == '.' && knee_is_digit(at[6]) ? knee_decimal_parse(at + 6, NULL) : 0;
     return year + month / 100 + fmin(patch, 99) / 10000;
 }
 
@@ -309,7 +305,7 @@ static double version_in(const char *text)
                 return version_at(at);
         }
     for (const char *at = text; *at; at++) {
-        bool inside = at > text && (digit(at[-1]) || at[-1] == '.');
+        bool inside = at > text && (knee_is_digit(at[-1]) || at[-1] == '.');
         double version = inside ? NAN : version_at(at);
         newest = newest >= version || isnan(version) ? newest : version;
     }

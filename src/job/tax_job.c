@@ -114,9 +114,7 @@ static void fill_defaults(struct knee_tax_job *job)
 
 static knee_status refuse(struct knee_err *err, const char *what, const char *hint)
 {
-    knee_fail(err, KNEE_USAGE, "", "%s", what);
-    knee_hint(err, "%s", hint);
-    return KNEE_USAGE;
+    return knee_fail_hint(err, KNEE_USAGE, "", hint, "%s", what);
 }
 
 /* Micro-steps from the batch, or the batch from them. */

@@ -85,10 +85,11 @@ const char *knee_alarm_metric(const struct knee_alarm *alarm, enum knee_unit *un
 
 static knee_status bad(const char *text, struct knee_err *err)
 {
-    knee_fail(err, KNEE_USAGE, "--when", "'%.60s' is not NAME > VALUE [for TIME]", text);
-    knee_hint(err, "for example 'R > 0.5 for 5min', with R, E, exposed, step, wait, late, trend, "
-                   "silent or age");
-    return KNEE_USAGE;
+    return knee_fail_hint(
+        err, KNEE_USAGE, "--when",
+        "for example 'R > 0.5 for 5min', with R, E, exposed, step, wait, late, trend, "
+        "silent or age",
+        "'%.60s' is not NAME > VALUE [for TIME]", text);
 }
 
 static bool find_metric(struct knee_slice name, size_t *out)

@@ -3,6 +3,7 @@
  */
 #include "base/error.h"
 #include "base/map.h"
+#include "base/order.h"
 #include "base/text.h"
 #include "judge/judge.h"
 #include "timeline/account.h"
@@ -74,14 +75,9 @@ static void add_side(struct knee_map *names, const struct side *side)
     }
 }
 
-static int most_change_first(const void *left, const void *right)
-{
-    const struct knee_mover *a = left, *b = right;
-    double x = fabs(a->after_s - a->before_s), y = fabs(b->after_s - b->before_s);
-    if (x != y)
-        return x < y ? 1 : -1;
-    return strcmp(a->name, b->name);
-}
+#define CHANGE(row) fabs((row)->after_s - (row)->before_s)
+#define BY_CHANGE   KNEE_COMPARE(CHANGE(b), CHANGE(a))
+KNEE_SORT(most_change_first, struct knee_mover, KNEE_THEN(BY_CHANGE, strcmp(a->name, b->name)))
 
 /* The largest changes into `out`, KNEE_MOVERS at most; returns how many. */
 static size_t take_movers(const struct knee_list *rows, struct knee_mover *out)
@@ -177,7 +173,7 @@ double knee_step_traffic(const struct knee_account *account, const struct knee_d
     return bytes * complete_share(account) / d->steps / (double)account->rank_count;
 }
 
-static double kernels(const struct knee_diagnosis *d)
+double knee_step_kernels(const struct knee_diagnosis *d)
 {
     double sum = 0;
     for (int k = 0; k < KNEE_KERNEL_KINDS; k++)
@@ -238,14 +234,7 @@ static void add_collectives(struct knee_collective_mover *list, size_t *count,
     }
 }
 
-static int more_change_first(const void *left, const void *right)
-{
-    const struct knee_collective_mover *a = left, *b = right;
-    double x = fabs(a->after_s - a->before_s), y = fabs(b->after_s - b->before_s);
-    if (x != y)
-        return x < y ? 1 : -1;
-    return (a->bytes < b->bytes) - (a->bytes > b->bytes);
-}
+KNEE_SORT(more_change_first, struct knee_collective_mover, KNEE_THEN(BY_CHANGE, KNEE_DOWN(bytes)))
 
 static bool compare_collectives(struct knee_judged_run before, struct knee_judged_run after,
                                 const struct knee_alloc *alloc, struct knee_comparison *out)
@@ -284,7 +273,7 @@ static unsigned differences(const struct knee_account *before, const struct knee
            (*gpus[0] && *gpus[1] && strcmp(gpus[0], gpus[1]) != 0 ? KNEE_DIFFER_GPU : 0u) |
            (differ(knee_step_traffic(before, b), knee_step_traffic(after, a)) ? KNEE_DIFFER_TRAFFIC
                                                                               : 0u) |
-           (differ(kernels(b), kernels(a)) ? KNEE_DIFFER_KERNELS : 0u);
+           (differ(knee_step_kernels(b), knee_step_kernels(a)) ? KNEE_DIFFER_KERNELS : 0u);
 }
 
 static void weigh_change(const struct knee_account *before, const struct knee_diagnosis *b,
@@ -379,8 +368,8 @@ knee_status knee_compare(struct knee_judged_run before, struct knee_judged_run a
     weigh_change(before.account, before.diagnosis, after.account, after.diagnosis, &c);
     find_label(&c);
     list_parts(&c);
-    c.before_kernels = kernels(before.diagnosis);
-    c.after_kernels = kernels(after.diagnosis);
+    c.before_kernels = knee_step_kernels(before.diagnosis);
+    c.after_kernels = knee_step_kernels(after.diagnosis);
     find_largest(c.change > 0 ? after : before, &c);
     *out = c;
     return KNEE_OK;

@@ -122,6 +122,7 @@ bool knee_has_quick_calls(const struct knee_account *account);
 /* Bytes that a rank's collectives move in a step. */
 double knee_step_traffic(const struct knee_account *account,
                          const struct knee_diagnosis *diagnosis);
+double knee_step_kernels(const struct knee_diagnosis *d);
 void knee_find_lone_wait(const struct knee_account *account, struct knee_diagnosis *out);
 
 /* Fills roofline from the products of the traces; `gpu`: row of the presets, -1: not known. Needs

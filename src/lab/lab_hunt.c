@@ -325,11 +325,11 @@ knee_status lab_hunt(struct knee_runtime *runtime, const struct lab_setup *base,
                      struct knee_lab *lab, struct knee_err *err)
 {
     struct hunt h = {.runtime = runtime, .healthy = healthy_setup(base), .record = base->record};
-    if (runtime->size < 2) {
-        knee_fail(err, KNEE_USAGE, "--hunt", "needs at least two ranks");
-        knee_hint(err, "run it on two or more: mpirun -n 2 knee lab --hunt --synthetic-compute");
-        return KNEE_USAGE;
-    }
+    if (runtime->size < 2)
+        return knee_fail_hint(
+            err, KNEE_USAGE, "--hunt",
+            "run it on two or more: mpirun -n 2 knee lab --hunt --synthetic-compute",
+            "needs at least two ranks");
     knee_status status = measure_compute(&h, err);
     /* one thread takes 1.6 steps to decode a batch, four of them 0.4; the host needs a tenth of
      * a step to hand it over, which is three times the arithmetic of one example */

@@ -234,11 +234,11 @@ knee_status lab_push_levers(struct knee_runtime *runtime, const struct lab_setup
     struct lab_setup s = *base;
     struct lab_noise noise = {.critical_batch = NAN};
     float *params = NULL;
-    if (runtime->size < 2) {
-        knee_fail(err, KNEE_USAGE, "--push", "one process has nothing to exchange");
-        knee_hint(err, "run it on two or more: mpirun -n 4 knee lab --push --synthetic-compute");
-        return KNEE_USAGE;
-    }
+    if (runtime->size < 2)
+        return knee_fail_hint(
+            err, KNEE_USAGE, "--push",
+            "run it on two or more: mpirun -n 4 knee lab --push --synthetic-compute",
+            "one process has nothing to exchange");
     s.batch = 8;
     knee_status status = choose_pace(runtime, &s, lab->params, err);
     lab->paced = s.pace_bytes_per_s > 0;

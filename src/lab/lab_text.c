@@ -92,11 +92,9 @@ static knee_status own_text(int *fd, size_t *bytes, struct knee_err *err)
     char path[PATH_MAX];
     int length =
         snprintf(path, sizeof path, "%s/knee-lab-XXXXXX", folder && *folder ? folder : "/tmp");
-    if (length < 0 || (size_t)length >= sizeof path) {
-        knee_fail(err, KNEE_SYSTEM, "TMPDIR", "is longer than a path can be");
-        knee_hint(err, "set it to a folder with 1 MiB of room");
-        return KNEE_SYSTEM;
-    }
+    if (length < 0 || (size_t)length >= sizeof path)
+        return knee_fail_hint(err, KNEE_SYSTEM, "TMPDIR", "set it to a folder with 1 MiB of room",
+                              "is longer than a path can be");
     int file = mkstemp(path);
     if (file >= 0)
         unlink(path);
@@ -124,9 +122,8 @@ knee_status lab_open_text(const char *file, int *fd, size_t *bytes, struct knee_
         return knee_fail(err, KNEE_INPUT, file, "cannot be opened: %s", strerror(errno));
     if (fstat(opened, &facts) != 0 || facts.st_size < LEAST) {
         close(opened);
-        knee_fail(err, KNEE_INPUT, file, "is too small to learn from");
-        knee_hint(err, "give 64 KiB of text or more");
-        return KNEE_INPUT;
+        return knee_fail_hint(err, KNEE_INPUT, file, "give 64 KiB of text or more",
+                              "is too small to learn from");
     }
     *fd = opened;
     *bytes = (size_t)facts.st_size;

@@ -140,9 +140,8 @@ static knee_status refuse_input(const char *name, struct knee_err *err)
 {
     if (inputs.failed)
         return knee_fail(err, KNEE_SYSTEM, name, "out of memory for the output");
-    knee_fail(err, KNEE_USAGE, name, "is read by this run and would be overwritten by it");
-    knee_hint(err, "name another file");
-    return KNEE_USAGE;
+    return knee_fail_hint(err, KNEE_USAGE, name, "name another file",
+                          "is read by this run and would be overwritten by it");
 }
 
 static knee_status cannot_write(const char *name, struct knee_err *err)

@@ -134,9 +134,9 @@ static bool trusted(const char *path)
 
 static knee_status refuse_object(const char *path, struct knee_err *err)
 {
-    knee_fail(err, KNEE_SYSTEM, path, "is not loaded: another user could have put it there");
-    knee_hint(err, "it and its folder must be root's or yours, and not writable by all");
-    return KNEE_SYSTEM;
+    return knee_fail_hint(err, KNEE_SYSTEM, path,
+                          "it and its folder must be root's or yours, and not writable by all",
+                          "is not loaded: another user could have put it there");
 }
 
 /* What the object at `path` exports, once its number says that it was built for this program. */
@@ -146,11 +146,10 @@ static knee_status entry_of(const char *path, const char *object, void **fill, s
      * be started twice. */
     void *handle = dlopen(path, RTLD_NOW | RTLD_GLOBAL);
     const uint32_t *abi = handle ? dlsym(handle, KNEE_RUNTIME_ABI_ENTRY) : NULL;
-    if (handle && (!abi || *abi != KNEE_RUNTIME_ABI)) {
-        knee_fail(err, KNEE_SYSTEM, path, "this object was built for another knee than this one");
-        knee_hint(err, "build and install both together: make install");
-        return KNEE_SYSTEM;
-    }
+    if (handle && (!abi || *abi != KNEE_RUNTIME_ABI))
+        return knee_fail_hint(err, KNEE_SYSTEM, path,
+                              "build and install both together: make install",
+                              "this object was built for another knee than this one");
     *fill = handle ? dlsym(handle, KNEE_RUNTIME_ENTRY) : NULL;
     if (*fill)
         return KNEE_OK;
@@ -220,9 +219,8 @@ static knee_status check_asked_for(const char *name, struct knee_err *err)
     const struct engine *engine = find_engine(name);
     if (engine && !engine->stands_on)
         return KNEE_OK;
-    knee_fail(err, KNEE_USAGE, "KNEE_RUNTIME", "there is no runtime '%.40s'", name);
-    knee_hint(err, "self or mpi");
-    return KNEE_USAGE;
+    return knee_fail_hint(err, KNEE_USAGE, "KNEE_RUNTIME", "self or mpi",
+                          "there is no runtime '%.40s'", name);
 }
 
 knee_status knee_runtime_open(const char *name, struct knee_runtime **out, struct knee_err *err)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* knee hang: which rank, which collective, why. Schema knee.hang/1. */
+#include "base/slice.h"
 #include "judge/hang/hang.h"
 #include "say/short.h"
 
@@ -147,14 +148,8 @@ ROW_OF(evidence_row, void,
 
 A_TEXT(mark_file, MARK, RECORD->files[it->file].name)
 
-static const char *base_name(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-    return slash ? slash + 1 : path;
-}
-
 GETTER(mark_place, MARK,
-       knee_value_printf(out, "%.40s:%u", base_name(RECORD->files[it->file].name), it->line))
+       knee_value_printf(out, "%.40s:%u", knee_base_name(RECORD->files[it->file].name), it->line))
 A_NUMBER(mark_rank, MARK, it->rank >= 0 ? it->rank : (double)NAN)
 
 static void mark_short(const struct knee_at *at, struct knee_value *out)
@@ -256,7 +251,7 @@ static void say_call(const REPORT *r, const CALL *call, struct knee_text *text)
 static void say_frame(const CALL *call, struct knee_text *text)
 {
     if (call->frame[0])
-        PUT(text, ", at {}", base_name(call->frame));
+        PUT(text, ", at {}", knee_base_name(call->frame));
 }
 
 static bool is_busy(enum knee_hang_class kind)
@@ -513,8 +508,8 @@ static void say_voids(const REPORT *r, struct knee_text *text)
     enum knee_hang_class kind = r->answer->kind;
     if (record->mixed[1]) {
         PUT(text, "Files of several jobs or attempts are mixed: {.15}, {.15}.",
-            base_name(record->files[record->mixed[0] - 1].name),
-            base_name(record->files[record->mixed[1] - 1].name));
+            knee_base_name(record->files[record->mixed[0] - 1].name),
+            knee_base_name(record->files[record->mixed[1] - 1].name));
         return;
     }
     PUT(text, "[{files} cannot be read, first: {}. ]", record->refused_files, record->refused);
@@ -562,7 +557,7 @@ static void say_evidence(const REPORT *r, struct knee_text *text)
         PUT(text, "Evidence:\n");
     for (size_t i = 0; i < a->evidence_count && i < 4; i++) {
         const MARK *mark = &r->record->marks[a->evidence[i]];
-        const char *base = base_name(r->record->files[mark->file].name);
+        const char *base = knee_base_name(r->record->files[mark->file].name);
         size_t used = strlen(base) < 30 ? strlen(base) : 30;
         const char *line = point_of(mark->text);
         size_t length = strcspn(line, "\r\n"), most = 75 - used;

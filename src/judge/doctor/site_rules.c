@@ -38,11 +38,10 @@ static knee_status check_test(const char *name, const char *limit, const char *w
 {
     const struct test *test = test_named(name);
     double number;
-    if (!test) {
-        knee_fail(err, KNEE_INPUT, where, "unknown test '%.40s'", name);
-        knee_hint(err, "is, not, has, lacks, any, above, below, over, under");
-        return KNEE_INPUT;
-    }
+    if (!test)
+        return knee_fail_hint(err, KNEE_INPUT, where,
+                              "is, not, has, lacks, any, above, below, over, under",
+                              "unknown test '%.40s'", name);
     if (test->number && !knee_slice_number(knee_slice_of(limit), &number))
         return knee_fail(err, KNEE_INPUT, where, "the limit of '%s' is a number, not '%.40s'", name,
                          limit);

@@ -169,12 +169,9 @@ knee_status knee_smi_topology_read(struct knee_slice text, const char *name,
         if (status)
             return status;
     }
-    if (m.gpus == 0 || m.rows != m.gpus) {
-        knee_fail(err, KNEE_INPUT, name, "%zu of %zu GPU rows of the matrix are there", m.rows,
-                  m.gpus);
-        knee_hint(err, "paste all of nvidia-smi topo -m");
-        return KNEE_INPUT;
-    }
+    if (m.gpus == 0 || m.rows != m.gpus)
+        return knee_fail_hint(err, KNEE_INPUT, name, "paste all of nvidia-smi topo -m",
+                              "%zu of %zu GPU rows of the matrix are there", m.rows, m.gpus);
     fill(&m, name, out);
     return KNEE_OK;
 }

@@ -8,6 +8,7 @@
 #include "read/hang/job_lines.h"
 
 #include "base/fold.h"
+#include "base/slice.h"
 #include "base/text.h"
 
 enum { LONGEST = 16384 };
@@ -46,12 +47,6 @@ int64_t knee_job_whose(const struct knee_job_place *place, const struct knee_job
     return place->file_rank;
 }
 
-static const char *base_of(const char *name)
-{
-    const char *slash = strrchr(name, '/');
-    return slash ? slash + 1 : name;
-}
-
 /* Lines of one rank in two files of one name, in two folders, are of two jobs or two attempts: what
  * ranks do cannot be compared. */
 static void note_file(struct knee_job_place *place, const struct knee_job_line *line)
@@ -60,8 +55,8 @@ static void note_file(struct knee_job_place *place, const struct knee_job_line *
     struct knee_job_rank *row = line->named ? knee_job_rank_at(record, line->rank) : NULL;
     if (!row || row->named_file == place->file + 1 || record->mixed[1])
         return;
-    if (row->named_file && strcmp(base_of(record->files[row->named_file - 1].name),
-                                  base_of(record->files[place->file].name)) == 0) {
+    if (row->named_file && strcmp(knee_base_name(record->files[row->named_file - 1].name),
+                                  knee_base_name(record->files[place->file].name)) == 0) {
         record->mixed[0] = row->named_file;
         record->mixed[1] = place->file + 1;
     }

@@ -6,6 +6,7 @@
 #include "base/fold.h"
 #include "base/format.h"
 #include "base/list.h"
+#include "base/slice.h"
 #include "base/text.h"
 #include "read/file_kinds.h"
 #include "read/trace/trace_json.h"
@@ -179,7 +180,7 @@ static bool exit_status(struct knee_slice text, int64_t *status)
 /* Names of files that hold an exit status: "rank3.exit", "exitcode.3", "rc". */
 static bool is_exit_file(const char *name)
 {
-    const char *slash = strrchr(name, '/'), *base = slash ? slash + 1 : name;
+    const char *base = knee_base_name(name);
     return strstr(base, "exit") || strstr(base, ".rc") || strcmp(base, "rc") == 0 ||
            strstr(base, "status");
 }

@@ -1,12 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "read/live/http_request.h"
+#include "base/fold.h"
 
 #include <string.h>
-
-static char lower(char c)
-{
-    return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
-}
 
 /* What follows "name:" in a line, names in any case; false: the line is another one. */
 static bool header(struct knee_slice line, const char *name, struct knee_slice *value)
@@ -15,7 +11,7 @@ static bool header(struct knee_slice line, const char *name, struct knee_slice *
     if (line.length <= length || line.at[length] != ':')
         return false;
     for (size_t i = 0; i < length; i++)
-        if (lower(line.at[i]) != name[i])
+        if (knee_lower(line.at[i]) != name[i])
             return false;
     *value = knee_slice_trim(knee_slice_from(line, length + 1));
     return true;

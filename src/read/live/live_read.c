@@ -275,11 +275,10 @@ knee_status knee_live_read_about(struct knee_live_rank *rank, const char *text, 
 {
     struct knee_live_about about;
     struct knee_slice whole = {text, length};
-    if (!knee_slice_has(whole, "\"knee.live/1\"") || !read_object(&about_table, whole, &about)) {
-        knee_fail(err, KNEE_INPUT, "", "this is not what the live agent writes");
-        knee_hint(err, "about.json of a folder HOST-rRANK-PID has the schema knee.live/1");
-        return KNEE_INPUT;
-    }
+    if (!knee_slice_has(whole, "\"knee.live/1\"") || !read_object(&about_table, whole, &about))
+        return knee_fail_hint(err, KNEE_INPUT, "",
+                              "about.json of a folder HOST-rRANK-PID has the schema knee.live/1",
+                              "this is not what the live agent writes");
     rank->about = about;
     return KNEE_OK;
 }

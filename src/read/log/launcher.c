@@ -4,14 +4,10 @@
  * rank=0)", time stamps, quotation marks), and separate lines that show ranks, nodes and the test.
  * Both are tables.
  */
+#include "base/fold.h"
 #include "read/log/log.h"
 
 #include <math.h>
-
-static bool digit(char c)
-{
-    return c >= '0' && c <= '9';
-}
 
 /* Length of "(head, rank=0, pid=3808) " and the like, closing bracket included. */
 static size_t bracket_length(struct knee_slice line, char open, char close)
@@ -45,7 +41,7 @@ static size_t after_bracket(struct knee_slice line)
 static size_t after_task(struct knee_slice line)
 {
     size_t i = 0;
-    while (i < line.length && digit(line.at[i]))
+    while (i < line.length && knee_is_digit(line.at[i]))
         i++;
     return i > 0 && i < 7 && i < line.length && line.at[i] == ':' &&
                    (i + 1 == line.length || line.at[i + 1] == ' ')
@@ -56,7 +52,7 @@ static size_t after_task(struct knee_slice line)
 /* "2024-05-01T12:00:00.000Z " */
 static size_t after_time(struct knee_slice line)
 {
-    if (line.length < 20 || !digit(line.at[0]) || line.at[4] != '-' || line.at[7] != '-' ||
+    if (line.length < 20 || !knee_is_digit(line.at[0]) || line.at[4] != '-' || line.at[7] != '-' ||
         (line.at[10] != 'T' && line.at[10] != ' ') || line.at[13] != ':')
         return 0;
     size_t i = 11;
@@ -74,7 +70,7 @@ static size_t after_host(struct knee_slice line)
         if (line.at[i] != ':' || line.at[i + 1] != ' ')
             continue;
         struct knee_slice rest = knee_slice_trim(knee_slice_from(line, i + 1));
-        return rest.length > 0 && (rest.at[0] == '#' || digit(rest.at[0])) ? i + 1 : 0;
+        return rest.length > 0 && (rest.at[0] == '#' || knee_is_digit(rest.at[0])) ? i + 1 : 0;
     }
     return 0;
 }

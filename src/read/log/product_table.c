@@ -73,11 +73,10 @@ static knee_status read_heads(const struct knee_csv *csv, const char *name, stru
             }
     }
     for (size_t c = 0; c < GPU; c++)
-        if (out->field[c] == KNEE_CSV_FIELDS) {
-            knee_fail(err, KNEE_INPUT, name, "not a table of products");
-            knee_hint(err, "its first line names the columns m, n, k, dtype, seconds");
-            return KNEE_INPUT;
-        }
+        if (out->field[c] == KNEE_CSV_FIELDS)
+            return knee_fail_hint(err, KNEE_INPUT, name,
+                                  "its first line names the columns m, n, k, dtype, seconds",
+                                  "not a table of products");
     return KNEE_OK;
 }
 

@@ -65,11 +65,10 @@ knee_status knee_deepspeed_read(const char *json, size_t length, const char *nam
     }
     if (!isnan(raw.stage) && isnan(whole(raw.stage, 0, 3)))
         return knee_fail(err, KNEE_INPUT, name, "zero_optimization.stage is not 0, 1, 2 or 3");
-    if (raw.offload_params) {
-        knee_fail(err, KNEE_INPUT, name, "parameters on the host (offload_param) are not modelled");
-        knee_hint(err, "take it out; optimizer states on the host are");
-        return KNEE_INPUT;
-    }
+    if (raw.offload_params)
+        return knee_fail_hint(err, KNEE_INPUT, name,
+                              "take it out; optimizer states on the host are",
+                              "parameters on the host (offload_param) are not modelled");
     struct knee_plan p = *plan;
     double stage = isnan(raw.stage) ? (raw.zero_on ? KNEE_ZERO1 : KNEE_REPLICATE) : raw.stage;
     double group = whole(raw.mics, 1, 1e6);

@@ -2,6 +2,7 @@
 #include "read/run/import.h"
 
 #include "base/decimal.h"
+#include "base/fold.h"
 #include "base/format.h"
 #include "base/slice.h"
 
@@ -25,8 +26,7 @@ void knee_import_init(struct knee_import *in, enum knee_import_format format)
 {
     memset(in, 0, sizeof *in);
     for (size_t i = 0; i < knee_import_names_count; i++)
-        if (knee_import_names[i].format == format &&
-            knee_import_names[i].form != KNEE_IMPORT_WORDS)
+        if (knee_import_names[i].format == format && knee_import_names[i].form != KNEE_IMPORT_WORDS)
             *number_at(in, &knee_import_names[i]) = NAN;
 }
 
@@ -64,16 +64,11 @@ bool knee_import_text(struct knee_import *in, enum knee_import_format format, co
     return true;
 }
 
-static bool blank(char c)
-{
-    return c == ' ' || c == '\t' || c == '\r';
-}
-
 void knee_import_copy(const char *from, const char *to, char *out, size_t size)
 {
-    while (from < to && blank(*from))
+    while (from < to && knee_is_blank(*from))
         from++;
-    while (to > from && blank(to[-1]))
+    while (to > from && knee_is_blank(to[-1]))
         to--;
     size_t length = (size_t)(to - from) < size - 1 ? (size_t)(to - from) : size - 1;
     memcpy(out, from, length);

@@ -245,12 +245,9 @@ knee_status knee_megatron_read(struct knee_named_text from, struct knee_shape *s
     struct times times = {.count = 0};
     knee_import_init(&raw, KNEE_FROM_MEGATRON);
     const char *end = from.text + from.length;
-    for (const char *line = from.text; line < end;) {
-        const char *stop = memchr(line, '\n', (size_t)(end - line));
-        stop = stop ? stop : end;
-        read_block_line(&raw, line, stop);
-        read_time(&times, line, stop);
-        line = stop + 1;
+    for (struct knee_slice rest = {from.text, from.length}, line; knee_slice_line(&rest, &line);) {
+        read_block_line(&raw, line.at, line.at + line.length);
+        read_time(&times, line.at, line.at + line.length);
     }
     if (!(raw.hidden > 0))
         knee_import_options(&raw, from.text, end, take, false);
@@ -300,12 +297,8 @@ knee_status knee_nemo_read(const char *text, size_t length, const char *name,
     struct knee_import raw;
     knee_import_init(&raw, KNEE_FROM_MEGATRON);
     const char *end = text + length;
-    for (const char *line = text; line < end;) {
-        const char *stop = memchr(line, '\n', (size_t)(end - line));
-        stop = stop ? stop : end;
-        read_setting(&raw, line, stop);
-        line = stop + 1;
-    }
+    for (struct knee_slice rest = {text, length}, line; knee_slice_line(&rest, &line);)
+        read_setting(&raw, line.at, line.at + line.length);
     const char *stop = text;
     for (const char *at; (at = knee_shell_word(stop, end, &stop)) < end;)
         if (is_override(at, stop))

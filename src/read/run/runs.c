@@ -490,11 +490,10 @@ static knee_status find_columns(const struct knee_csv *csv, const char *name,
         columns->word[i] = column_of(csv, words[i]);
     static const char *const needed[] = {"n_gpus", "step_time_s"};
     for (size_t i = 0; i < sizeof needed / sizeof *needed; i++)
-        if (column_of(csv, needed[i]) == KNEE_CSV_FIELDS) {
-            knee_fail(err, KNEE_INPUT, name, "the table has no column '%s'", needed[i]);
-            knee_hint(err, "docs/evidence/validate.md lists the columns");
-            return KNEE_INPUT;
-        }
+        if (column_of(csv, needed[i]) == KNEE_CSV_FIELDS)
+            return knee_fail_hint(err, KNEE_INPUT, name,
+                                  "docs/evidence/validate.md lists the columns",
+                                  "the table has no column '%s'", needed[i]);
     return KNEE_OK;
 }
 

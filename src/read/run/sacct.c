@@ -210,11 +210,10 @@ knee_status knee_sched_read(struct knee_named_text from, struct knee_sched_jobs 
 {
     struct knee_slice text = {from.text, from.length}, line;
     struct layout layout;
-    if (!read_names(&text, &layout)) {
-        knee_fail(err, KNEE_INPUT, from.name, "not an output of sacct with its names");
-        knee_hint(err, "sacct -P -o JobID,State,Start,End,Elapsed,NNodes,NodeList,AllocTRES");
-        return KNEE_INPUT;
-    }
+    if (!read_names(&text, &layout))
+        return knee_fail_hint(err, KNEE_INPUT, from.name,
+                              "sacct -P -o JobID,State,Start,End,Elapsed,NNodes,NodeList,AllocTRES",
+                              "not an output of sacct with its names");
     out->text.alloc = out->alloc;
     while (knee_slice_line(&text, &line))
         if (add_job(out, &layout, line) || out->text.failed)

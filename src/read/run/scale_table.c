@@ -171,12 +171,9 @@ knee_status knee_scale_table_read(struct knee_named_text from, const char *curve
             knee_csv_text(&t.csv, t.at[COLUMN_CURVE], text, sizeof text);
         if (curve && strcmp(text, curve) != 0)
             continue;
-        if (!curve && seen[0] && text[0] && strcmp(seen, text) != 0) {
-            knee_fail(err, KNEE_INPUT, name, "rows of several curves: '%.40s', '%.40s'", seen,
-                      text);
-            knee_hint(err, "choose one with --curve");
-            return KNEE_INPUT;
-        }
+        if (!curve && seen[0] && text[0] && strcmp(seen, text) != 0)
+            return knee_fail_hint(err, KNEE_INPUT, name, "choose one with --curve",
+                                  "rows of several curves: '%.40s', '%.40s'", seen, text);
         knee_format(seen, sizeof seen, "%s", text);
         if (used == out->room)
             return knee_fail(err, KNEE_INPUT, name, "more than %zu runs", out->room);

@@ -6,7 +6,9 @@
  * pieces a stage has follows from its layers.
  */
 #include "base/error.h"
+#include "base/fold.h"
 #include "base/format.h"
+#include "base/slice.h"
 #include "read/run/import.h"
 
 #include <math.h>
@@ -22,15 +24,10 @@ static void take(struct knee_import *raw, const char *path, const char *value)
 
 /* ---- Lines of TOML ---- */
 
-static bool blank(char c)
-{
-    return c == ' ' || c == '\t' || c == '\r';
-}
-
 /* What stands in quotes, or up to a comment. */
 static void copy_value(const char *from, const char *to, char *out, size_t size)
 {
-    while (from < to && blank(*from))
+    while (from < to && knee_is_blank(*from))
         from++;
     if (from < to && (*from == '"' || *from == '\'')) {
         const char *close = memchr(from + 1, *from, (size_t)(to - from - 1));
@@ -44,7 +41,7 @@ static void copy_value(const char *from, const char *to, char *out, size_t size)
 static void read_line(struct knee_import *raw, const char *line, const char *end, char *table)
 {
     char path[2 * KNEE_IMPORT_WORD + 2], key[KNEE_IMPORT_WORD], value[KNEE_IMPORT_WORD];
-    while (line < end && blank(*line))
+    while (line < end && knee_is_blank(*line))
         line++;
     if (line == end || *line == '#' || *line == '-')
         return;
@@ -157,18 +154,13 @@ knee_status knee_torchtitan_read(const char *text, size_t length, const char *na
     char table[KNEE_IMPORT_WORD] = "";
     knee_import_init(&raw, KNEE_FROM_TORCHTITAN);
     const char *end = text + length;
-    for (const char *line = text; line < end;) {
-        const char *stop = memchr(line, '\n', (size_t)(end - line));
-        stop = stop ? stop : end;
-        read_line(&raw, line, stop, table);
-        line = stop + 1;
-    }
+    for (struct knee_slice rest = {text, length}, line; knee_slice_line(&rest, &line);)
+        read_line(&raw, line.at, line.at + line.length, table);
     knee_import_options(&raw, text, end, take, true);
-    if (raw.known == 0) {
-        knee_fail(err, KNEE_INPUT, name, "no torchtitan settings: no key of it is known");
-        knee_hint(err, "give its TOML file, or a command with --parallelism.* overrides");
-        return KNEE_INPUT;
-    }
+    if (raw.known == 0)
+        return knee_fail_hint(err, KNEE_INPUT, name,
+                              "give its TOML file, or a command with --parallelism.* overrides",
+                              "no torchtitan settings: no key of it is known");
     struct knee_plan p = *plan;
     set_plan(&p, &raw, layers);
     *plan = p;

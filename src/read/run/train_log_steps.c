@@ -722,10 +722,11 @@ static knee_status account(const struct knee_train_reader *r, const struct train
 
 static knee_status nothing_found(const struct knee_train_reader *r, struct knee_err *err)
 {
-    knee_fail(err, KNEE_INPUT, r->name, "no training steps found");
-    knee_hint(err, "docs/reference/scale.md lists the formats; any table with columns step and "
-                   "step_s will do");
-    return KNEE_INPUT;
+    return knee_fail_hint(
+        err, KNEE_INPUT, r->name,
+        "docs/reference/scale.md lists the formats; any table with columns step and "
+        "step_s will do",
+        "no training steps found");
 }
 
 static knee_status make_room(struct train_work *w, size_t rows)

@@ -12,6 +12,7 @@
 #include "base/list.h"
 #include "base/order.h"
 #include "base/protobuf.h"
+#include "base/slice.h"
 #include "base/text.h"
 #include "read/trace/image.h"
 #include "read/value_tree.h"
@@ -388,7 +389,7 @@ static knee_status finish(struct graph *g, struct knee_err *err)
 /* "run.3.et", "run.3.json": files are named by their rank. */
 static void take_rank(struct knee_image *image)
 {
-    const char *slash = strrchr(image->file, '/'), *base = slash ? slash + 1 : image->file;
+    const char *base = knee_base_name(image->file);
     const char *end = strstr(base, ".et");
     end = end ? end : strstr(base, ".json");
     const char *at = end ? end : base;

@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "base/fold.h"
 #include "base/format.h"
+#include "base/slice.h"
 #include "base/text.h"
 #include "read/trace/roll_readers.h"
 #include "read/trace/trace_json.h"
@@ -18,7 +19,7 @@
 
 int64_t knee_rollcall_rank_of_name(const char *file)
 {
-    const char *slash = strrchr(file, '/'), *base = slash ? slash + 1 : file;
+    const char *base = knee_base_name(file);
     const char *end = strchr(base, '.'), *at;
     int64_t rank = knee_rank_from_name(file);
     end = end && end > base ? end : base + strlen(base);
