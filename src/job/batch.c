@@ -18,7 +18,8 @@ double knee_batch_usual(int model, double seq)
 {
     const struct knee_model *named = model >= 0 ? knee_model_at((size_t)model) : NULL;
     bool published = named && !isnan(named->global_batch);
-    return knee_batch_of_tokens(published ? named->global_batch * named->shape.seq : USUAL_TOKENS, seq);
+    return knee_batch_of_tokens(published ? named->global_batch * named->shape.seq : USUAL_TOKENS,
+                                seq);
 }
 
 double knee_batch_usual_of(const struct knee_shape *shape)
