@@ -343,6 +343,7 @@ struct knee_diagnosis {
     double cold_s, recording_s; /* of a first step: what loads code, and of how much */
     bool cold_compiles;         /* it is Python that takes so long, not a launch */
     bool cold_loads;            /* ... or the first batch */
+    double micro_batches;       /* of a step: passes back per optimizer step; 0: not known */
     bool loads_ahead;           /* batches come from worker processes, and still too late */
     enum knee_program program;
     struct knee_copy_share copies[KNEE_COPY_KINDS];
@@ -376,8 +377,8 @@ struct knee_trace_facts {
     enum knee_label remainder; /* the largest label but compute ... */
     double remainder_share;    /* ... and its share of the step, as those that follow */
     double compute_share, exposed_share, busy_share, busy_s;
-    double kernels, unfused_share; /* a step; of GPU time: elementwise and norm kernels */
-    double plain_share, scores_share, wide_share, optimizer_share; /* of GPU time, as there */
+    double kernels, unfused_share;   /* a step; of GPU time: elementwise and norm kernels */
+    double spent_share[KNEE_SPENTS]; /* of GPU time; of wide products with attention */
     double kind_share[KNEE_KERNEL_KINDS];
     bool compiled;                 /* torch.compile made a good part of the kernels */
     double device_share;           /* device-to-device copies, exposed */

@@ -391,6 +391,9 @@ enum knee_spent {
     KNEE_SPENT_WIDE_PRODUCT, /* of 32-bit numbers on tensor cores (TF32) */
     KNEE_SPENT_WIDE_ATTENTION,
     KNEE_SPENT_OPTIMIZER, /* one kernel for each operation of its formula */
+    KNEE_SPENT_AGAIN,     /* forward pass, run again for the backward pass (checkpointing) */
+    KNEE_SPENT_JOINING,   /* copying tensors into one (torch.cat) */
+    KNEE_SPENT_LAYOUT,    /* converting images between NCHW and NHWC around convolutions */
     KNEE_SPENT_LONG_HOST, /* waiting for the host in gaps that are longer than launches make */
     KNEE_SPENTS
 };
@@ -410,6 +413,7 @@ struct knee_rank_facts {
     int64_t cold_ns, cold_window_ns; /* loading or compiling code, and of how much; 0: none seen */
     bool cold_compiles;              /* on the host, not in one launch */
     bool cold_loads;                 /* it is the first batch, which loads no code */
+    int64_t micro_batches;           /* passes back per step of the optimizer; 0: not known */
     bool loads_ahead; /* most of the waiting for batches is for a loader with worker processes */
     bool torch;       /* PyTorch, by the format or by the names of kernels */
     bool trains, serves, decodes, prefills; /* by the names in its file */

@@ -323,14 +323,25 @@ static const struct change {
     {"fused optimizer", "one kernel", "use a fused optimizer",
      "AdamW(model.parameters(), fused=True)", "none", KNEE_LEVER_FUSE, KNEE_NUMERICS_SAME, NULL,
      NULL, NULL, "fused optimizer"},
+    {"no checkpointing", "off", "turn off activation checkpointing",
+     "checkpoint fewer layers, or gradient_checkpointing_disable()",
+     "memory: all activations stay until the backward pass", KNEE_LEVER_FUSE, KNEE_NUMERICS_SAME,
+     NULL, NULL, NULL, "no checkpointing"},
+    {"one tensor", "allocated once", "allocate tensors that grow once",
+     "cache[:, :, n:n + 1] = k instead of torch.cat([cache, k])", "code", KNEE_LEVER_FUSE,
+     KNEE_NUMERICS_SAME, NULL, NULL, NULL, "no torch.cat of what grows"},
+    {"channels last", "NHWC", "keep images as NHWC",
+     "model and batch .to(memory_format=torch.channels_last)", "rounding", KNEE_LEVER_FUSE,
+     KNEE_NUMERICS_ROUNDING, NULL, NULL, NULL, "channels_last"},
     {"fused kernels", "torch.compile", "fuse elementwise kernels", "torch.compile(model)",
      "compile time; rounding", KNEE_LEVER_FUSE, KNEE_NUMERICS_ROUNDING, NULL, NULL, NULL,
      "fused kernels (torch.compile)"},
 };
 #define TABLE (sizeof table / sizeof *table)
-/* More and fewer GPUs are never offered for a recording, and what only a recording shows is never
- * offered for a forecast. */
-_Static_assert(TABLE - 2 <= KNEE_LEVERS_MAX, "KNEE_LEVERS_MAX is too small");
+/* More and fewer GPUs are never offered for a recording, nor for a training step what grows;
+ * buckets and gathered parameters come from a replay, which drops the rows of closed forms. What
+ * only a recording shows is never offered for a forecast. */
+_Static_assert(TABLE - 5 <= KNEE_LEVERS_MAX, "KNEE_LEVERS_MAX is too small");
 
 const char *knee_numerics_name(enum knee_numerics numerics)
 {

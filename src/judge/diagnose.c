@@ -204,9 +204,6 @@ static void take_inputs(const struct knee_account *account, const struct knee_jo
     d->workers = d->step.comm_s > 0 ? fmax(2, workers) : workers;
 }
 
-/* Waiting for the host for more than a fifth of the step: such steps are longer with a profiler. */
-#define PROFILED_SHARE 0.2
-
 /* What is seen in the account before anything is concluded: step, gaps, shares. */
 static knee_status measure(const struct knee_account *account, const struct knee_job *given,
                            const struct knee_alloc *alloc, struct knee_diagnosis *d,
@@ -227,9 +224,10 @@ static knee_status measure(const struct knee_account *account, const struct knee
         knee_find_roofline(account, d->inputs.hw.gpu, d);
         knee_share_work(account, d);
         weigh_suspects(account, means, room, given, d);
-        d->profiled_host = of_step(d, KNEE_HOST) > PROFILED_SHARE &&
-                           2 * d->spent_s[KNEE_SPENT_LONG_HOST] < d->step.label_s[KNEE_HOST] &&
-                           !(d->gaps & KNEE_GAP_NO_LAUNCHES) && !is_cpu_job(account);
+        d->profiled_host =
+            of_step(d, KNEE_HOST) >= KNEE_LAUNCH_BOUND && /* longer with a profiler */
+            2 * d->spent_s[KNEE_SPENT_LONG_HOST] < d->step.label_s[KNEE_HOST] &&
+            !(d->gaps & KNEE_GAP_NO_LAUNCHES) && !is_cpu_job(account);
     }
     knee_resize(alloc, means, 0);
     knee_resize(alloc, room, 0);

@@ -153,6 +153,7 @@ void knee_find_slow_wire(const struct knee_account *account, struct knee_diagnos
 #define KNEE_HEALTHY_EFFICIENCY 0.95
 #define KNEE_HEALTHY_COMPUTE    0.9
 #define KNEE_MOST_TIMES         20
+#define KNEE_LAUNCH_BOUND       0.15 /* of the step: waiting for launches */
 /* Dollars below this share of the day's are not worth a word. */
 #define KNEE_WORTH_MONEY 0.01
 

@@ -69,6 +69,7 @@ static enum knee_program program_of(const struct knee_rank_account *rank)
 void knee_recognise_recording(const struct knee_account *account, struct knee_diagnosis *d)
 {
     d->program = program_of(&account->ranks[0]);
+    d->micro_batches = (double)account->ranks[0].facts.micro_batches;
     d->loads_ahead = account->ranks[0].facts.loads_ahead;
     d->recording = KNEE_RECORDED_TRAINING;
     if (is_capture(account, d))

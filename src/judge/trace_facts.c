@@ -32,13 +32,9 @@ static void share_kernels(const struct knee_diagnosis *d, struct knee_trace_fact
     }
     for (int w = 0; w < KNEE_KERNEL_KINDS; w++)
         f->kind_share[w] = all > 0 ? d->works[w].total_s / all : 0;
-    f->plain_share = all > 0 ? d->spent_s[KNEE_SPENT_PLAIN] / all : 0;
-    f->wide_share =
-        all > 0
-            ? (d->spent_s[KNEE_SPENT_WIDE_PRODUCT] + d->spent_s[KNEE_SPENT_WIDE_ATTENTION]) / all
-            : 0;
-    f->optimizer_share = all > 0 ? d->spent_s[KNEE_SPENT_OPTIMIZER] / all : 0;
-    f->scores_share = all > 0 ? d->spent_s[KNEE_SPENT_SCORES] / all : 0;
+    for (int i = 0; i < KNEE_SPENTS; i++)
+        f->spent_share[i] = all > 0 ? d->spent_s[i] / all : 0;
+    f->spent_share[KNEE_SPENT_WIDE_PRODUCT] += f->spent_share[KNEE_SPENT_WIDE_ATTENTION];
     f->compiled = d->spent_s[KNEE_SPENT_GENERATED] >= COMPILED_SHARE * all &&
                   d->spent_s[KNEE_SPENT_GENERATED] > 0;
     f->unfused_share = f->kind_share[KNEE_KERNEL_ELEMENTWISE] + f->kind_share[KNEE_KERNEL_NORM];

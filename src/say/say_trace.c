@@ -84,6 +84,11 @@ static void head_even(const struct speech *s, struct knee_text *text)
 static void head_launches(const struct speech *s, struct knee_text *text)
 {
     bool torch = s->d->program == KNEE_PROGRAM_TORCH;
+    if (s->d->micro_batches > 1) {
+        knee_text_printf(text, "Launch-bound: use fewer, larger micro-batches (%.0f per step now).",
+                         s->d->micro_batches);
+        return;
+    }
     knee_text_printf(text, "Launch-bound: capture the %s as a CUDA graph%s.",
                      s->d->recording == KNEE_RECORDED_FORWARD ? "forward pass"
                      : torch                                  ? "step"
@@ -104,30 +109,6 @@ static void head_fused(const struct speech *s, struct knee_text *text)
     knee_text_printf(text, "%s: %s of GPU time is unfused elementwise kernels.",
                      s->d->program == KNEE_PROGRAM_TORCH ? "Use torch.compile" : "Fuse kernels",
                      SAY_SHARE(s->f.unfused_share));
-}
-
-static void head_tensor_cores(const struct speech *s, struct knee_text *text)
-{
-    knee_text_printf(text, "Use TF32: %s of GPU time is 32-bit products off the tensor cores.",
-                     SAY_SHARE(s->f.plain_share));
-}
-
-static void head_narrow(const struct speech *s, struct knee_text *text)
-{
-    knee_text_printf(text, "Use bf16: %s of GPU time is products of 32-bit numbers.",
-                     SAY_SHARE(s->f.wide_share));
-}
-
-static void head_optimizer(const struct speech *s, struct knee_text *text)
-{
-    knee_text_printf(text, "Use a fused optimizer: it takes %s of GPU time in separate kernels.",
-                     SAY_SHARE(s->f.optimizer_share));
-}
-
-static void head_attention(const struct speech *s, struct knee_text *text)
-{
-    knee_text_printf(text, "Use fused attention: scores in memory take %s of GPU time.",
-                     SAY_SHARE(s->f.scores_share));
 }
 
 /* Worker processes load ahead already: then more of them are needed. */
@@ -252,6 +233,15 @@ static void why_fused(const struct speech *s, struct knee_text *text)
     knee_text_puts(text, ".");
 }
 
+static void why_again(const struct speech *s, struct knee_text *text)
+{
+    knee_text_printf(text,
+                     "The backward pass runs kernels of the forward pass again for %s of the %s "
+                     "%s.",
+                     SAY_TIME(s->d->spent_s[KNEE_SPENT_AGAIN]), SAY_TIME(s->d->step.wall_s),
+                     s->window);
+}
+
 static void why_batch(const struct speech *s, struct knee_text *text)
 {
     const struct knee_roofline *r = &s->d->roofline;
@@ -277,26 +267,39 @@ static void why_comm(const struct speech *s, struct knee_text *text)
     knee_text_puts(text, ".");
 }
 
-/* Changes with their own sentences; the others use the words of the table of changes. */
+/* Changes with their own sentences; the others use the words of the table of changes. Where there
+ * is no head: words, and where they go on, the share of GPU time and the rest. */
 static const struct {
     const char *name;
     sayer *head, *why;
-    const char *words; /* where there is no head */
+    const char *words, *rest;
+    enum knee_spent spent;
 } changes[] = {
-    {"expected link rate", head_link, why_link, NULL},
-    {"even workers", head_even, why_even, NULL},
-    {"fewer launches", head_launches, why_launches, NULL},
-    {"faster loader", head_loader, why_loader, NULL},
-    {"hidden copies", head_pageable, why_copies, NULL},
-    {"no device copies", head_device, why_copies, NULL},
+    {"expected link rate", head_link, why_link, NULL, NULL, 0},
+    {"even workers", head_even, why_even, NULL, NULL, 0},
+    {"fewer launches", head_launches, why_launches, NULL, NULL, 0},
+    {"faster loader", head_loader, why_loader, NULL, NULL, 0},
+    {"hidden copies", head_pageable, why_copies, NULL, NULL, 0},
+    {"no device copies", head_device, why_copies, NULL, NULL, 0},
     {"copies beside compute", NULL, why_copies,
-     "Copy less between host and GPU, or copy while the GPU computes."},
-    {"fused kernels", head_fused, why_fused, NULL},
-    {"tensor cores", head_tensor_cores, why_fused, NULL},
-    {"16 bits", head_narrow, why_fused, NULL},
-    {"fused optimizer", head_optimizer, why_fused, NULL},
-    {"fused attention", head_attention, why_fused, NULL},
-    {"bigger local batch", head_batch, why_batch, NULL},
+     "Copy less between host and GPU, or copy while the GPU computes.", NULL, 0},
+    {"fused kernels", head_fused, why_fused, NULL, NULL, 0},
+    {"tensor cores", NULL, why_fused,
+     "Use TF32: ", " of GPU time is 32-bit products off the tensor cores.", KNEE_SPENT_PLAIN},
+    {"16 bits", NULL, why_fused, "Use bf16: ", " of GPU time is products of 32-bit numbers.",
+     KNEE_SPENT_WIDE_PRODUCT},
+    {"fused optimizer", NULL, why_fused, "Use a fused optimizer: it takes ",
+     " of GPU time in separate kernels.", KNEE_SPENT_OPTIMIZER},
+    {"fused attention", NULL, why_fused, "Use fused attention: scores in memory take ",
+     " of GPU time.", KNEE_SPENT_SCORES},
+    {"no checkpointing", NULL, why_again,
+     "Turn off activation checkpointing if memory allows: it takes ", " of GPU time.",
+     KNEE_SPENT_AGAIN},
+    {"one tensor", NULL, why_fused, "Allocate tensors that grow once: torch.cat takes ",
+     " of GPU time.", KNEE_SPENT_JOINING},
+    {"channels last", NULL, why_fused, "Use channels_last: converting layouts takes ",
+     " of GPU time.", KNEE_SPENT_LAYOUT},
+    {"bigger local batch", head_batch, why_batch, NULL, NULL, 0},
 };
 
 static size_t change_row(const struct speech *s)
@@ -317,6 +320,9 @@ static void head_change(const struct speech *s, struct knee_text *text)
         changes[row].head(s, text);
     } else {
         knee_text_puts(text, changes[row].words);
+        if (changes[row].rest)
+            knee_text_printf(text, "%s%s", SAY_SHARE(s->f.spent_share[changes[row].spent]),
+                             changes[row].rest);
     }
 }
 

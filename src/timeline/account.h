@@ -125,6 +125,15 @@ bool knee_label_rank(struct knee_rank_account *rank, const struct knee_rank_brie
 bool knee_account_steps(struct knee_rank_account *rank, const struct knee_cuts *cuts,
                         const struct knee_alloc *alloc, struct knee_outcome *out);
 
+/* What its backward passes show, where the host's events are kept. False: no memory. */
+struct knee_passes {
+    bool *again;           /* per span: a kernel of the forward pass that a backward function runs
+                              again; to be released; NULL: not known */
+    int64_t micro_batches; /* passes back per step of the optimizer; 0: not known */
+};
+bool knee_find_passes(const struct knee_rank_account *rank, const struct knee_alloc *alloc,
+                      struct knee_passes *out);
+
 /* Sets rank->facts; needs its labels and steps. False: no memory. */
 bool knee_find_rank_facts(struct knee_rank_account *rank, const struct knee_outcome *outcome,
                           const struct knee_alloc *alloc);

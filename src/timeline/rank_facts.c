@@ -112,6 +112,7 @@ struct name_kind {
     bool plain, softmax, forward; /* forward: of softmax */
     bool wide;                    /* 32-bit numbers on tensor cores */
     bool fused;                   /* an optimizer's */
+    bool joins, converts;         /* tensors into one; between NCHW and NHWC */
     bool known;
 };
 
@@ -139,6 +140,8 @@ static const struct name_kind *kind_of(const struct knee_trace *trace, uint32_t 
         .forward = softmax && strstr(text, "orward"),
         .wide = knee_kernel_is_wide(text),
         .fused = work == KNEE_KERNEL_OPTIMIZER && strstr(text, "Fused"),
+        .joins = strstr(text, "CatArrayBatchedCopy"),
+        .converts = strstr(text, "nchwToNhwc") || strstr(text, "nhwcToNchw"),
         .known = true,
     };
     return &kinds[name];
@@ -210,6 +213,8 @@ static void add_kind(enum knee_kernel_kind work, const struct name_kind *kind, i
     bool large = ns >= LARGE_PRODUCT_NS;
     spend(facts, KNEE_SPENT_GENERATED, kind->generated ? ns : 0);
     spend(facts, KNEE_SPENT_PLAIN, kind->plain && large ? ns : 0);
+    spend(facts, KNEE_SPENT_JOINING, kind->joins ? ns : 0);
+    spend(facts, KNEE_SPENT_LAYOUT, kind->converts ? ns : 0);
     if (kind->wide && work == KNEE_KERNEL_PRODUCT && large)
         spend(facts, KNEE_SPENT_WIDE_PRODUCT, ns);
     if (kind->wide && work == KNEE_KERNEL_ATTENTION)
@@ -277,10 +282,14 @@ static bool share_work(const struct knee_rank_account *rank, const struct knee_o
     struct steps steps = steps_of(outcome);
     struct softmax softmax = {0};
     struct chain chain = {0};
+    struct knee_passes passes;
     struct knee_marks optimizers = {rank->trace->optimizers, rank->trace->optimizer_count};
-    if (!kinds)
+    if (!kinds || !knee_find_passes(rank, alloc, &passes)) {
+        knee_resize(alloc, kinds, 0);
         return false;
+    }
     memset(kinds, 0, size);
+    facts->micro_batches = passes.micro_batches;
     for (size_t i = 0; i < rank->source->span_count; i++) {
         const struct knee_span *span = &rank->source->spans[i];
         if (span->kind == KNEE_SPAN_COMM || !in_complete(&steps, span->start_ns))
@@ -288,6 +297,8 @@ static bool share_work(const struct knee_rank_account *rank, const struct knee_o
         const struct name_kind *kind = kind_of(rank->trace, span->name, kinds);
         enum knee_kernel_kind work = work_of(optimizers, span, kind);
         add_span(rank, span, kind, work, &run, facts);
+        if (passes.again && passes.again[i])
+            spend(facts, KNEE_SPENT_AGAIN, span->end_ns - span->start_ns);
         if (span->kind != KNEE_SPAN_COPY)
             add_to_chain(&chain, work, span->end_ns - span->start_ns, facts);
         if (kind->softmax) {
@@ -298,6 +309,7 @@ static bool share_work(const struct knee_rank_account *rank, const struct knee_o
     }
     end_chain(&chain, facts);
     share_scores(rank, outcome, kinds, &softmax, facts);
+    knee_resize(alloc, passes.again, 0);
     knee_resize(alloc, kinds, 0);
     return true;
 }
@@ -315,9 +327,32 @@ static void name_next(const struct knee_rank_account *rank, struct knee_rank_fac
                     rank->trace->names[source->spans[low].name]);
 }
 
-/* Between two kernels that are launched one by one there is less; a longer gap is something else
- * that the host does: sleep, read, compute, collect garbage. */
-#define LONGEST_LAUNCH_NS 2000000
+/* A gap of so many times the usual one (by powers of two, so up to twice as many), or of 2 ms in
+ * any case, is something else that the host does than a launch: sleep, read, compute, collect
+ * garbage. The usual one is what this host takes with this profiler. */
+#define MANY_LAUNCHES      4
+#define LEAST_LONG_GAP_NS  200000
+#define SURELY_LONG_GAP_NS 2000000
+
+static int64_t longest_launch_ns(const struct knee_rank_account *rank)
+{
+    size_t counts[64] = {0}, gaps = 0, below = 0;
+    int log = 0;
+    for (size_t i = 0; i < rank->run_count; i++) {
+        int64_t length = knee_run_end(rank, i) - rank->runs[i].start_ns;
+        if (rank->runs[i].label != KNEE_HOST || length <= 0)
+            continue;
+        for (log = 0; length >> log > 1;)
+            log++;
+        counts[log]++;
+        gaps++;
+    }
+    for (log = 0; log < 62 && 2 * (below += counts[log]) < gaps;)
+        log++;
+    int64_t most = log < 30 ? MANY_LAUNCHES * (INT64_C(2) << log) : SURELY_LONG_GAP_NS;
+    most = most > LEAST_LONG_GAP_NS ? most : LEAST_LONG_GAP_NS;
+    return most < SURELY_LONG_GAP_NS ? most : SURELY_LONG_GAP_NS;
+}
 
 /* What the host spends of [from, to) in calls that neither launch, copy nor wait: it allocates,
  * frees, creates streams. *at moves on with time; of calls beside each other a few are looked at.
@@ -338,27 +373,44 @@ static int64_t in_other_calls(const struct knee_trace *trace, size_t *at, int64_
     return sum < to - from ? sum : to - from;
 }
 
+/* Where the step that runs at `ns` ends, or the time before or after it; calls must go forward. */
+static int64_t part_end(struct steps *steps, int64_t ns)
+{
+    if (!steps->complete)
+        return INT64_MAX;
+    in_complete(steps, ns);
+    const struct knee_step_account *step = &steps->list[steps->at];
+    if (ns < step->start_ns)
+        return step->start_ns;
+    if (ns - step->start_ns < step->ledger.window_ns)
+        return step->start_ns + step->ledger.window_ns;
+    return steps->at + 1 < steps->count ? step[1].start_ns : INT64_MAX;
+}
+
+/* A gap may begin in one step and end in the next: each has its part of it. */
 static void find_gaps(const struct knee_rank_account *rank, const struct knee_outcome *outcome,
                       struct knee_rank_facts *facts)
 {
     struct steps steps = steps_of(outcome);
+    int64_t long_ns = longest_launch_ns(rank), to;
     size_t call = 0;
     for (size_t i = 0; i < rank->run_count; i++) {
-        int64_t from = rank->runs[i].start_ns, to = knee_run_end(rank, i);
-        if (rank->runs[i].label < KNEE_STARVED || !in_complete(&steps, from))
-            continue;
-        const struct knee_step_account *step = steps.complete ? &steps.list[steps.at] : NULL;
-        if (step && to - step->start_ns > step->ledger.window_ns)
-            to = step->start_ns + step->ledger.window_ns;
-        if (rank->runs[i].label == KNEE_HOST && to - from >= KNEE_LONG_CALL_NS)
-            spend(facts, KNEE_SPENT_LONG_HOST,
-                  to - from > LONGEST_LAUNCH_NS ? to - from
-                                                : in_other_calls(rank->trace, &call, from, to));
-        if (to - from <= facts->gap_ns)
-            continue;
-        facts->gap_start_ns = from;
-        facts->gap_ns = to - from;
-        facts->gap_label = rank->runs[i].label;
+        int64_t start = rank->runs[i].start_ns, end = knee_run_end(rank, i);
+        for (int64_t from = start; rank->runs[i].label >= KNEE_STARVED && from < end; from = to) {
+            to = part_end(&steps, from);
+            to = to < end ? to : end;
+            if (!in_complete(&steps, from))
+                continue;
+            if (rank->runs[i].label == KNEE_HOST && end - start >= KNEE_LONG_CALL_NS)
+                spend(facts, KNEE_SPENT_LONG_HOST,
+                      end - start > long_ns ? to - from
+                                            : in_other_calls(rank->trace, &call, from, to));
+            if (to - from <= facts->gap_ns)
+                continue;
+            facts->gap_start_ns = from;
+            facts->gap_ns = to - from;
+            facts->gap_label = rank->runs[i].label;
+        }
     }
     name_next(rank, facts);
 }

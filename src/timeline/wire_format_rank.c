@@ -150,6 +150,7 @@ static void walk_rank_facts(struct knee_cursor *c, struct knee_rank_facts *facts
     walk_count(c, &facts->cold_window_ns);
     walk_flag(c, &facts->cold_compiles);
     walk_flag(c, &facts->cold_loads);
+    walk_count(c, &facts->micro_batches);
     walk_flag(c, &facts->loads_ahead);
     walk_flag(c, &facts->torch);
     walk_flag(c, &facts->trains);
