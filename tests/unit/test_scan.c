@@ -244,6 +244,49 @@ TEST(values_end_where_they_end)
     }
 }
 
+/* The end of an event in lines, from wherever in a block it is looked for, 16 or 32 bytes at a
+ * time. */
+TEST(events_end_at_a_brace_in_its_line)
+{
+    static const struct {
+        const char *text;
+        int end; /* 0: it is not known */
+    } cases[] = {
+        {"\n  },", 4},
+        {"\n  }\n  ]", 4},
+        {"\"args\": {\n    }\n  },\n  {", 19},
+        {"\"a\": [{\n   }], \"b\":\n yes\n  },", 28},
+        {"\n  }", 0},                 /* the window ends here */
+        {"\n  } {", 0},               /* no event ends like this */
+        {"\n }},", 0},                /* one space */
+        {"\"a\": \"b\n  },", 0},      /* in a string */
+        {"\"a\": \"\\\"\"\n  },", 0}, /* a backslash */
+        {"\n  {\n  },", 0},           /* another event begins before */
+        {"", 0},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        for (int before = 0; before < 70; before++) {
+            char text[160];
+            int length = snprintf(text, sizeof text, "%*s%s", before, "", cases[i].text);
+            struct window w = window_of(text, (size_t)length);
+            const char *want = cases[i].end ? w.data + before + cases[i].end : NULL;
+            assert_ptr_equal(knee_scan_event_end(w.data, w.end, false), want);
+            if (knee_scan_can_be_wide())
+                assert_ptr_equal(knee_scan_event_end(w.data, w.end, true), want);
+            free(w.data);
+        }
+    static char far[8192];
+    for (int spaces = 4070; spaces < 4110; spaces++) { /* too far away: the same for both */
+        int length = snprintf(far, sizeof far, "%*s\n  },%40s", spaces, "", "");
+        struct window w = window_of(far, (size_t)length);
+        const char *narrow = knee_scan_event_end(w.data, w.end, false);
+        assert_int_equal(narrow != NULL, spaces < 4092);
+        if (knee_scan_can_be_wide())
+            assert_ptr_equal(knee_scan_event_end(w.data, w.end, true), narrow);
+        free(w.data);
+    }
+}
+
 #ifdef __SSE2__
 /* 16 and 32 bytes at a time say the same: where the brackets end, or that it is not known. */
 TEST(narrow_and_wide_skip_alike)

@@ -175,6 +175,65 @@ TEST(pieces_of_any_size)
 
 /* ---- Damage, and what it costs ---- */
 
+/* An event in Kineto's layout, or (packed) with the same members in another. */
+static size_t put_event(char *out, bool packed, const char *cat, const char *name, int number,
+                        const char *args)
+{
+    return (size_t)sprintf(
+        out,
+        packed ? ", {\"name\": \"%2$s\", \"ph\": \"X\", \"cat\": \"%1$s\", \"ts\": %3$d.250, "
+                 "\"args\": "
+                 "{%4$s}, \"dur\": 7.5, \"tid\": 7, \"pid\": 0}"
+               : ",\n  {\n    \"ph\": \"X\", \"cat\": \"%s\", \"name\": \"%s\", \"pid\": 0, "
+                 "\"tid\": 7,\n"
+                 "    \"ts\": %d.250, \"dur\": 7.500,\n    \"args\": {\n      %s\n    }\n  }",
+        cat, name, number, args);
+}
+
+/* What is alike from one event to the next is compared as a whole: each still gives its own. */
+TEST(events_alike_are_told_apart)
+{
+    static const char *const ids[] = {
+        "\"External id\": %d, \"queued\": 0, \"device\": 0, \"context\": 1, \"stream\": 7, "
+        "\"correlation\": %d",
+        "\"External id\": %d, \"queued\": 0, \"device\": 0, \"context\": 1, \"stream\": 7, "
+        "\"correlation\": %d, \"grid\": [1, 1]",
+        "\"External id\": %d, \"queued\": 0, \"device\": 0, \"context\": 1, \"stream\": 20, "
+        "\"correlation\": %d",
+        "\"External id\": %d, \"device\": 0, \"stream\": 7, \"correlation\": 1234%d",
+        "\"stream\": %d, \"correlation\": %d",
+        "\"correlation\": %d, \"stream\": 7, \"x\": %d",
+        "\"External id\": %d, \"stream\": 7, \"correlation\": -%d",
+        "\"External id\": -%d, \"stream\": 7, \"correlation\": 0, \"x\": %d",
+    };
+    static char text[2][1 << 17];
+    size_t length[2];
+    for (int packed = 0; packed < 2; packed++) {
+        uint64_t seed = 11;
+        length[packed] = (size_t)sprintf(text[packed], "[%s", K("first", "1", "2"));
+        for (int i = 10; i < 200; i++) {
+            char args[400], call[200];
+            int shape = (int)(chance(&seed) * 2 * sizeof ids / sizeof *ids) / 2,
+                correlation = 3 * i + (int)(chance(&seed) * 2);
+            snprintf(args, sizeof args, ids[shape], i, correlation);
+            snprintf(call, sizeof call, "\"External id\": %d, \"cbid\": %d, \"correlation\": %d", i,
+                     211 + shape / 4, correlation);
+            char *at = text[packed];
+            length[packed] +=
+                put_event(at + length[packed], packed, "cuda_runtime", "cudaLaunchKernel", i, call);
+            length[packed] += put_event(at + length[packed], packed, "kernel",
+                                        shape % 2 ? "gemm" : "a_longer_name", 10 + i, args);
+        }
+        strcpy(text[packed] + length[packed], "]");
+    }
+    OWNED(knee_trace) a = trace_of(text[0]);
+    OWNED(knee_trace) b = trace_of(text[1]);
+    assert_int_equal(a.ranks[0].span_count, 191);
+    assert_int_equal(b.ranks[0].span_count, 191);
+    assert_int_equal(a.launch_calls, 190);
+    assert_memory_equal(a.ranks[0].spans, b.ranks[0].spans, 191 * sizeof *a.ranks[0].spans);
+}
+
 /* Events inside events, each of them damaged: all of them looked at from each start would take as
  * long as the square of their number. Past a budget they are left out together. */
 TEST(nested_damage_is_given_up)

@@ -248,101 +248,129 @@ void knee_clear_args(struct knee_event_args *a)
     a->sequence = a->from = a->to = a->bytes = -1;
 }
 
-/* Keys of args before the two that are wanted, as Kineto writes them and in its order, with the
- * quotes, the colon and the space: eight bytes at least, sixteen at most. */
-enum { STREAM_KEY = 5, CORRELATION_KEY = 6 };
-static const struct {
-    char text[23]; /* with room to read eight bytes from anywhere in it */
-    unsigned char length;
-} usual_keys[] = {
-    {"\"External id\": ", 15}, {"\"cbid\": ", 8},     {"\"queued\": ", 10},
-    {"\"device\": ", 10},      {"\"context\": ", 11}, {"\"stream\": ", 10},
-    {"\"correlation\": ", 15},
-};
-
-/* Which of them stands at p, looked for from `row` on. */
-static inline size_t usual_key_at(const char *p, size_t row)
+/* Nearly all that is wanted of a kernel is its stream and its correlation. */
+static inline bool knows_ids(const struct knee_event *e)
 {
-    uint64_t word, first, last;
-    memcpy(&word, p, sizeof word);
-    for (; row < COUNT(usual_keys); row++) {
-        memcpy(&first, usual_keys[row].text, sizeof first);
-        if (first != word)
-            continue;
-        size_t tail = usual_keys[row].length - 8u;
-        memcpy(&first, p + tail, sizeof first);
-        memcpy(&last, usual_keys[row].text + tail, sizeof last);
-        if (first == last)
-            break;
-    }
-    return row;
+    return e->args.correlation != KNEE_NO_CORRELATION &&
+           (e->category == KNEE_CAT_RUNTIME || e->args.stream >= 0);
 }
 
-/* Members of args as Kineto writes them, whole numbers of at most seven digits, until the stream
- * and the correlation are known. Returns where the general way goes on. */
-static const char *scan_ids(const char *p, struct knee_event_args *a, bool runtime)
+/* A whole number of at most seven digits with a comma or a line's end behind it; NULL: another. */
+static inline const char *scan_usual_number(const char *p, uint32_t *number)
 {
-    for (size_t row = 0;; row++) {
-        const char *key = knee_scan_space(p);
-        unsigned digits = 0;
-        row = usual_key_at(key, row);
-        if (row == COUNT(usual_keys))
-            return p;
-        key += usual_keys[row].length;
-        uint32_t number = knee_scan_eight(key, &digits);
-        key += digits;
-        if (digits == 0 || digits == 8 || (*key != ',' && *key != '\n'))
-            return p;
-        if (row == STREAM_KEY)
-            a->stream = number;
-        else if (row == CORRELATION_KEY && number > 0)
-            a->correlation = number;
-        p = key + (*key == ',');
-        if (*key == '\n' || (a->correlation != KNEE_NO_CORRELATION && (runtime || a->stream >= 0)))
-            return p;
-    }
+    unsigned digits;
+    *number = knee_scan_eight(p, &digits);
+    p += digits;
+    return digits == 0 || digits == 8 || (*p != ',' && *p != '\n') ? NULL : p;
+}
+
+/* Keeps how args stood from `start` to their first number and from behind it to the correlation. */
+static void remember_args(struct knee_args_alike *alike, const char *start, const char *first,
+                          const char *correlation, const struct knee_event_args *a)
+{
+    struct knee_event_args ids;
+    uint32_t number;
+    const char *tail = scan_usual_number(first, &number);
+    knee_clear_args(&ids);
+    ids.stream = a->stream;
+    ids.correlation = a->correlation;
+    alike->tail = 0;
+    if (!tail || tail > correlation || memcmp(&ids, a, sizeof ids) != 0 ||
+        (size_t)(correlation - start) > sizeof alike->text)
+        return; /* something else stands there that is wanted */
+    alike->head = (size_t)(first - start);
+    alike->tail = (size_t)(correlation - tail);
+    alike->stream = a->stream;
+    memcpy(alike->text, start, alike->head);
+    memcpy(alike->text + alike->head, tail, alike->tail);
+}
+
+/* Args that differ from earlier ones only in the first number and in the correlation. Returns what
+ * follows it; NULL: they are not alike. */
+static inline const char *scan_alike(const char *p, const char *end, struct knee_event_args *a,
+                                     const struct knee_args_alike *alike)
+{
+    uint32_t number;
+    const char *tail = alike->text + alike->head;
+    if (!alike->tail || end - p <= (ptrdiff_t)sizeof alike->text ||
+        memcmp(p, alike->text, alike->head) != 0 ||
+        !(p = scan_usual_number(p + alike->head, &number)) || memcmp(p, tail, alike->tail) != 0 ||
+        !(p = scan_usual_number(p + alike->tail, &number)) || number == 0)
+        return NULL;
+    a->stream = alike->stream;
+    a->correlation = number;
+    return p;
+}
+
+/* Where to look for args alike: calls of one name, kernels of one stream. */
+static inline struct knee_args_alike *alike_of(struct knee_event_scan *scan,
+                                               const struct knee_event *e)
+{
+    bool runtime = e->category == KNEE_CAT_RUNTIME;
+    return &scan->alike[runtime][(runtime ? e->name.length : (size_t)e->tid) % KNEE_ALIKE];
 }
 
 /* The members of args, from after the brace to after the end. */
-const char *knee_scan_args(const char *p, const char *end, struct knee_event *e, uint64_t *repaired)
+static const char *scan_args(const char *p, const char *end, struct knee_event *e,
+                             struct knee_event_scan *scan)
 {
-    e->has_args = true;
-    knee_clear_args(&e->args);
-    bool more = knee_event_wants_more(e), runtime = e->category == KNEE_CAT_RUNTIME;
-    if (!more)
-        p = scan_ids(p, &e->args, runtime);
+    const char *start = p, *first = NULL;
+    bool more = knee_event_wants_more(e);
     for (;;) {
         p = knee_scan_space(p);
         if (p >= end)
             return NULL;
-        if (!more && e->args.correlation != KNEE_NO_CORRELATION && (runtime || e->args.stream >= 0))
-            return knee_scan_rest(p, end, 1, repaired);
+        if (!more && knows_ids(e))
+            return knee_scan_rest(p, end, 1, &scan->repaired);
         if (*p == ',')
             p = knee_scan_space(p + 1);
         if (*p == '}')
             return p + 1; /* safe at the end of the buffer: the sentinel is not a brace */
         if (*p != '"')
             return KNEE_SCAN_BAD;
-        const char *close = knee_scan_string(p + 1, end, KNEE_STRING_KEY, repaired);
+        const char *close = knee_scan_string(p + 1, end, KNEE_STRING_KEY, &scan->repaired);
         if (!close)
             return NULL;
         struct knee_slice key = {p + 1, (size_t)(close - p - 1)};
         p = knee_scan_space(close + 1); /* at the colon */
-        p = scan_arg(knee_scan_space(p + 1), end, key, &e->args, repaired);
+        const char *value = knee_scan_space(p + 1);
+        p = scan_arg(value, end, key, &e->args, &scan->repaired);
         if (!p || p == KNEE_SCAN_BAD)
             return p;
+        if (!first && !SLICE_IS(key, "stream"))
+            first = value;
+        if (KNEE_SCAN_FAST && !more && knows_ids(e) && SLICE_IS(key, "correlation"))
+            remember_args(alike_of(scan, e), start, first, value, &e->args);
     }
+}
+
+/* Takes args that are alike: where their rest begins, or NULL. */
+static const char *scan_usual_args(const char *p, const char *end, struct knee_event *e,
+                                   struct knee_event_scan *scan)
+{
+    e->has_args = true;
+    knee_clear_args(&e->args);
+    if (!KNEE_SCAN_FAST || knee_event_wants_more(e))
+        return NULL;
+    return scan_alike(p, end, &e->args, alike_of(scan, e));
+}
+
+const char *knee_scan_args(const char *p, const char *end, struct knee_event *e,
+                           struct knee_event_scan *scan)
+{
+    const char *rest = scan_usual_args(p, end, e, scan);
+    return rest ? knee_scan_rest(rest, end, 1, &scan->repaired) : scan_args(p, end, e, scan);
 }
 
 /* Args that are wanted are taken apart, others are stepped over; when the category is not known yet
  * they are kept for later. */
 static const char *scan_event_args(const char *p, const char *end, struct knee_event *e,
-                                   uint64_t *repaired)
+                                   struct knee_event_scan *scan)
 {
     bool known = e->category != KNEE_CAT_NONE || e->phase == 'M';
     if (*p == '{' && known && knee_event_wants_args(e))
-        return knee_scan_args(p + 1, end, e, repaired);
-    const char *after = knee_scan_value(p, end, repaired);
+        return knee_scan_args(p + 1, end, e, scan);
+    const char *after = knee_scan_value(p, end, &scan->repaired);
     if (after && after != KNEE_SCAN_BAD)
         e->raw_args = (struct knee_slice){p, (size_t)(after - p)};
     return after;
@@ -380,8 +408,9 @@ static const unsigned char key_length[] = {
 };
 
 static inline const char *scan_member(enum key key, const char *p, const char *end,
-                                      struct knee_event *e, uint64_t *repaired)
+                                      struct knee_event *e, struct knee_event_scan *scan)
 {
+    uint64_t *repaired = &scan->repaired;
     struct knee_slice text = {NULL, 0};
     const char *after;
     switch (key) {
@@ -403,7 +432,7 @@ static inline const char *scan_member(enum key key, const char *p, const char *e
     case TID: return scan_id(p, end, &e->tid, repaired);
     case TS: return scan_time(p, end, &e->start_ns, &e->has_start, &e->bad_time, repaired);
     case DUR: return scan_time(p, end, &e->duration_ns, &e->has_duration, &e->bad_time, repaired);
-    case ARGS: return scan_event_args(p, end, e, repaired);
+    case ARGS: return scan_event_args(p, end, e, scan);
     default: return knee_scan_value(p, end, repaired);
     }
 }
@@ -420,30 +449,46 @@ static inline bool is_of_no_use(struct knee_event *e, enum key last, unsigned ke
     }
 }
 
-/* The start of an event in the layout that Kineto has always written, "ph": "X", "cat": "...",
- * "name":
- * "...", in one go. Returns what follows it, or p when it looks otherwise. */
+/* p behind `text`, or NULL: it does not stand there. */
+#define AFTER(p, text)                                                                             \
+    (memcmp((p), (text), sizeof(text) - 1) == 0 ? (p) + sizeof(text) - 1 : (const char *)NULL)
+
+/* The category at p and what stands between it and the name, in the layout that Kineto has always
+ * written; NULL: it is another layout. The commonest are compared as a whole. */
+static inline const char *scan_usual_category(const char *p, enum knee_category *category)
+{
+    const char *name;
+#define USUAL(text, what)                                                                          \
+    if (KNEE_SCAN_FAST && (name = AFTER(p, text "\", \"name\": \""))) {                            \
+        *category = (what);                                                                        \
+        return name;                                                                               \
+    }
+    USUAL("cpu_op", KNEE_CAT_HOST)
+    USUAL("kernel", KNEE_CAT_KERNEL)
+    USUAL("cuda_runtime", KNEE_CAT_RUNTIME)
+    USUAL("python_function", KNEE_CAT_PYTHON)
+#undef USUAL
+    const char *close = knee_scan_quote(p);
+    *category = category_of((struct knee_slice){p, (size_t)(close - p)});
+    return AFTER(close, "\", \"name\": \"");
+}
+
+/* The start of an event in that layout, "ph": "X", "cat": "...", "name": "...". Returns what
+ * follows it, or p when it looks otherwise. */
 static inline const char *scan_usual_start(const char *p, struct knee_event *e)
 {
-    static const char start[] = "\"ph\": \"X\", \"cat\": \"", name[] = "\", \"name\": \"";
-    if (memcmp(p, start, sizeof start - 1) != 0)
-        return p;
-    const char *cat = p + sizeof start - 1, *close = knee_scan_quote(cat);
-    if (memcmp(close, name, sizeof name - 1) != 0)
-        return p;
-    const char *text = close + sizeof name - 1, *text_end = knee_scan_quote(text);
-    if (text_end[0] != '"' || text_end[1] != ',')
+    enum knee_category category = KNEE_CAT_SKIP;
+    const char *cat = AFTER(p, "\"ph\": \"X\", \"cat\": \"");
+    const char *text = cat ? scan_usual_category(cat, &category) : NULL;
+    const char *text_end = text ? knee_scan_quote(text) : NULL;
+    if (!text_end || text_end[0] != '"' || text_end[1] != ',')
         return p;
     e->phase = 'X';
-    e->category = category_of((struct knee_slice){cat, (size_t)(close - cat)});
+    e->category = category;
     e->annotates = *cat == 'u';
     e->name = (struct knee_slice){text, (size_t)(text_end - text)};
     return text_end + 1;
 }
-
-/* p behind `text`, or NULL: it does not stand there. */
-#define AFTER(p, text)                                                                             \
-    (memcmp((p), (text), sizeof(text) - 1) == 0 ? (p) + sizeof(text) - 1 : (const char *)NULL)
 
 static inline bool is_good(const char *after)
 {
@@ -507,14 +552,6 @@ static inline const char *scan_usual_times(const char *p, const char *end, struc
     return q;
 }
 
-/* Start, step or end of a flow arrow: up to a third of a file, and never needed. The window is
- * padded, so nine bytes can always be read. */
-static inline bool is_arrow(const char *p)
-{
-    return memcmp(p, "\"ph\": \"", 7) == 0 && (p[7] == 's' || p[7] == 'f' || p[7] == 't') &&
-           p[8] == '"';
-}
-
 /* All but args, one by one: gcc clears a struct of this size by "rep stos", which takes as long as
  * all the rest of an event that is stepped over. */
 static inline void clear_event(struct knee_event *e)
@@ -528,6 +565,13 @@ static inline void clear_event(struct knee_event *e)
     e->name = none; /* each by itself: of a chain gcc reads back what it wrote, and waits for it */
     e->raw_args = none;
     e->pid = e->tid = e->start_ns = e->duration_ns = 0;
+}
+
+/* What follows the event, found by its lines; NULL: not so. */
+static inline const char *end_by_lines(const char *p, const char *end,
+                                       const struct knee_event_scan *scan)
+{
+    return KNEE_SCAN_FAST && scan->framed ? knee_scan_event_end(p, end, scan->wide) : NULL;
 }
 
 /* Remembers how far the event was looked at. */
@@ -547,11 +591,6 @@ const char *knee_scan_event(const char *p, const char *end, struct knee_event *e
     e->keep = keep;
     scan->repaired = scan->commas = 0;
     p = memcmp(p + 1, "\n    \"", 6) == 0 ? p + 6 : knee_scan_space(p + 1);
-    if (is_arrow(p)) {
-        e->phase = p[7];
-        e->category = KNEE_CAT_SKIP;
-        return knee_scan_rest(p + 9, end, 1, repaired);
-    }
     p = scan_usual_start(p, e);
     if (e->phase) {
         comma = false;
@@ -559,12 +598,16 @@ const char *knee_scan_event(const char *p, const char *end, struct knee_event *e
             return NULL;
         if (e->category == KNEE_CAT_SKIP || !knee_kineto_wants(e, keep)) {
             e->category = KNEE_CAT_SKIP;
-            return knee_scan_rest(p, end, 1, repaired);
+            const char *after = end_by_lines(p, end, scan);
+            return after ? after : knee_scan_rest(p, end, 1, repaired);
         }
         p = scan_usual_times(p, end, e, &scan->ids[e->category == KNEE_CAT_KERNEL]);
         const char *args = AFTER(p, ",\n    \"args\": {");
         if (args && knee_event_wants_args(e)) {
-            p = knee_scan_args(args, end, e, repaired);
+            const char *rest = scan_usual_args(args, end, e, scan), *after;
+            if (rest && e->has_duration && (after = end_by_lines(rest, end, scan)))
+                return after;
+            p = rest ? knee_scan_rest(rest, end, 1, repaired) : scan_args(args, end, e, scan);
             if (!is_good(p))
                 return p ? bad_at(e, args) : NULL;
         }
@@ -593,7 +636,7 @@ const char *knee_scan_event(const char *p, const char *end, struct knee_event *e
         p = knee_scan_space(close + 1);
         if (*p != ':')
             return p < end ? bad_at(e, p) : NULL;
-        p = scan_member(key, knee_scan_space(p + 1), end, e, repaired);
+        p = scan_member(key, knee_scan_space(p + 1), end, e, scan);
         if (!p || p == KNEE_SCAN_BAD)
             return p ? bad_at(e, close) : NULL;
         if (is_of_no_use(e, key, keep)) {

@@ -23,6 +23,13 @@
 
 #define KNEE_SCAN_PAD 64
 
+/* The page is smaller without what only makes reading faster. */
+#if KNEE_JSON_ONLY
+#define KNEE_SCAN_FAST false
+#else
+#define KNEE_SCAN_FAST true
+#endif
+
 extern const char knee_scan_bad[1];
 #define KNEE_SCAN_BAD (knee_scan_bad)
 
@@ -152,6 +159,10 @@ const char *knee_scan_value(const char *p, const char *end, uint64_t *repaired);
  * the end is near; NULL: it is not known. `wide`: 32 bytes at a time, which not every CPU can. */
 bool knee_scan_can_be_wide(void);
 const char *knee_scan_skip(const char *p, const char *end, size_t depth, bool wide);
+
+/* Where an event ends of which each member begins a line, from anywhere in it: after a brace that
+ * stands two spaces into its line. NULL: it is not known. */
+const char *knee_scan_event_end(const char *p, const char *end, bool wide);
 
 /* The same for what is left of `depth` objects and arrays, from anywhere outside of a string. */
 const char *knee_scan_rest(const char *p, const char *end, size_t depth, uint64_t *repaired);

@@ -72,11 +72,23 @@ struct knee_event_ids {
     int64_t pid, tid;
 };
 
+/* How the args of an event stood up to its correlation. The first number is of no use; it and the
+ * correlation are mostly all that differs from one event to the next. */
+struct knee_args_alike {
+    char text[128];    /* before the first number, and from behind it to the correlation */
+    size_t head, tail; /* lengths of the two; a tail of 0: none yet */
+    int64_t stream;
+};
+enum { KNEE_ALIKE = 4 };
+
 /* What lasts from one event of a file to the next. */
 struct knee_event_scan {
-    unsigned keep;                /* of enum knee_keep */
+    unsigned keep; /* of enum knee_keep */
+    bool framed;   /* the event stands alone in its lines, as Kineto writes it: ",\n  {" */
+    bool wide;     /* knee_scan_can_be_wide() */
     uint64_t repaired, commas;    /* counts of the last event's repairs */
     struct knee_event_ids ids[2]; /* of the host and of the GPU: mostly those of the event before */
+    struct knee_args_alike alike[2][KNEE_ALIKE]; /* of the GPU and of calls into its driver */
 };
 
 /* The event at p (its opening brace); returns what follows it, NULL or KNEE_SCAN_BAD. */
@@ -87,7 +99,7 @@ void knee_clear_args(struct knee_event_args *args); /* all members empty */
 
 /* The members of args, from after the brace to after the end, into event->args. */
 const char *knee_scan_args(const char *p, const char *end, struct knee_event *event,
-                           uint64_t *repaired);
+                           struct knee_event_scan *scan);
 
 /* State that lasts over a file. */
 struct knee_event_sink {
