@@ -220,7 +220,7 @@ static knee_status measure(const struct knee_account *account, const struct knee
         d->gaps = find_gaps(account, d, given);
         knee_recognise_recording(account, d);
         knee_find_longest_gap(account, d);
-        knee_find_lone_wait(account, d);
+        good = knee_find_lone_wait(account, d);
         knee_find_roofline(account, d->inputs.hw.gpu, d);
         knee_share_work(account, d);
         weigh_suspects(account, means, room, given, d);
@@ -247,7 +247,8 @@ knee_status knee_diagnose(const struct knee_account *account, const struct knee_
         return status;
     knee_find_energy(gpu_row(account, given), &d);
     find_late_ranks(account, &d);
-    knee_find_slow_wire(account, &d);
+    if (!knee_find_slow_wire(account, &d))
+        return knee_fail(err, KNEE_SYSTEM, "", "out of memory for the diagnosis");
     d.punctual_step_s = d.step.wall_s - d.step.label_s[KNEE_WAIT];
     knee_diagnosis_levers(account, given, &d);
     knee_diagnosis_choose(&d);

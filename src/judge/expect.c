@@ -63,23 +63,26 @@ void knee_expect_of_gpus(struct knee_account *account)
 
 /* Its time on the wire. If waiting and transfer cannot be separated, the shortest time that the
  * recording shows for a message of this size. */
-static double wire_s(const struct knee_account *account, const struct knee_collective_account *c)
+static double wire_s(const struct knee_wire *wire, const struct knee_collective_account *c)
 {
-    return c->matched ? c->transfer_s : knee_wire_bound_s(account, c);
+    return c->matched ? c->transfer_s : knee_wire_bound_s(wire, c);
 }
 
 /* No link is so slow that some collectives of the same job are quick on it. */
 #define SLOW_FOR_QUICK 10e9
 
-void knee_find_slow_wire(const struct knee_account *account, struct knee_diagnosis *d)
+bool knee_find_slow_wire(const struct knee_account *account, struct knee_diagnosis *d)
 {
+    struct knee_wire wire;
+    if (!knee_wire_init(&wire, account))
+        return false;
     double most = 0, all = 0, calls_per_step = d->steps * (double)account->rank_count;
     double exposed = d->step.label_s[KNEE_TRANSFER] - d->lone.least_s; /* waiting stays */
     bool quick = account->rank_count == 1 && knee_has_quick_calls(account);
     d->slow_wire = SIZE_MAX;
     for (size_t i = 0; i < account->collective_count; i++) {
         const struct knee_collective_account *c = &account->collectives[i];
-        double time = wire_s(account, c);
+        double time = wire_s(&wire, c);
         double lost = (time - c->expected_s) * (double)c->calls / calls_per_step;
         double rate = knee_op_bus_factor(c->op, c->group_size) * (double)c->bytes / time;
         bool waits = account->rank_count == 1 && c->op == KNEE_OP_SEND_RECV; /* for its peer */
@@ -99,4 +102,6 @@ void knee_find_slow_wire(const struct knee_account *account, struct knee_diagnos
         d->wire_bytes_per_s = rate;
     }
     d->wired_step_s = d->slow_wire == SIZE_MAX ? NAN : d->step.wall_s - fmin(all, exposed);
+    knee_resize(account->alloc, wire.kinds, 0);
+    return true;
 }

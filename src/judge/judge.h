@@ -112,18 +112,25 @@ void knee_find_longest_gap(const struct knee_account *account, struct knee_diagn
 /* The call into the driver that the host was in from from_ns to to_ns. */
 void knee_find_gap_call(const struct knee_trace *trace, int64_t from_ns, int64_t to_ns,
                         struct knee_idle_gap *gap);
+/* The collectives of an account whose sizes are known; free `kinds` with the account's allocator.
+ * False: no memory. */
+struct knee_wire {
+    struct knee_wire_kind *kinds;
+    size_t count;
+};
+bool knee_wire_init(struct knee_wire *wire, const struct knee_account *account);
 /* An upper bound on the wire time of a kind of collective: from its fastest call, and from that of
  * larger messages too. NaN: not known. */
 double knee_quickest_s(const struct knee_collective_account *c);
-double knee_wire_bound_s(const struct knee_account *account,
-                         const struct knee_collective_account *c);
+double knee_wire_bound_s(const struct knee_wire *wire, const struct knee_collective_account *c);
 /* True if some collective is so fast that the transport cannot be a socket. */
 bool knee_has_quick_calls(const struct knee_account *account);
 /* Bytes that a rank's collectives move in a step. */
 double knee_step_traffic(const struct knee_account *account,
                          const struct knee_diagnosis *diagnosis);
 double knee_step_kernels(const struct knee_diagnosis *d);
-void knee_find_lone_wait(const struct knee_account *account, struct knee_diagnosis *out);
+/* How long one rank waits at least. False: no memory. */
+bool knee_find_lone_wait(const struct knee_account *account, struct knee_diagnosis *out);
 
 /* Fills roofline from the products of the traces; `gpu`: row of the presets, -1: not known. Needs
  * step. */
@@ -136,8 +143,8 @@ void knee_find_energy(int gpu, struct knee_diagnosis *out);
 struct knee_where;
 void knee_judge_where(const struct knee_diagnosis *diagnosis, struct knee_where *where);
 
-/* Sets slow_wire and what belongs to it; needs step and steps. */
-void knee_find_slow_wire(const struct knee_account *account, struct knee_diagnosis *diagnosis);
+/* Sets slow_wire and what belongs to it; needs step and steps. False: no memory. */
+bool knee_find_slow_wire(const struct knee_account *account, struct knee_diagnosis *diagnosis);
 
 /* A smaller share of a step is not a bottleneck; the least gain of a change that is advised; the
  * least change of a step that is reported. */

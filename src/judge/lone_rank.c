@@ -5,11 +5,13 @@
  * the same or a larger one took at other places of the same recording: the difference is waiting.
  * It is the least that can be, for the quick calls may have waited too.
  */
+#include "base/order.h"
 #include "base/text.h"
 #include "judge/judge.h"
 #include "timeline/account.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* A call that takes this many times the fastest call of its size was waiting: contention adds less.
@@ -30,8 +32,6 @@ static bool same_kind(const struct knee_call *a, const struct knee_call *b)
            a->group_size == b->group_size;
 }
 
-#define MOST_SENT 2 /* the largest bus factor: all-reduce, in the limit of many ranks */
-
 /* What each member of a group sends at least, whatever the algorithm. */
 static double traffic(enum knee_op op, int32_t group_size, int64_t bytes)
 {
@@ -44,31 +44,56 @@ static double traffic(enum knee_op op, int32_t group_size, int64_t bytes)
 #define COMPARABLE 0.5
 #define MUCH_MORE  4
 
-/* What bounds the time of a message on the wire, and the size that took it. */
+/* A kind of collective whose size is known. Kinds stand in the order of what is sent. */
+struct knee_wire_kind {
+    const struct knee_collective_account *kind;
+    double sent, quick_s;
+    double least_s; /* the least quick_s of this kind and of all that send more */
+};
+KNEE_BY(by_sent, struct knee_wire_kind, sent)
+
+bool knee_wire_init(struct knee_wire *wire, const struct knee_account *account)
+{
+    size_t most = account->collective_count + 1;
+    wire->count = 0;
+    wire->kinds = knee_resize(account->alloc, NULL, most * sizeof *wire->kinds);
+    for (size_t i = 0; wire->kinds && i < account->collective_count; i++) {
+        const struct knee_collective_account *c = &account->collectives[i];
+        if (c->bytes > 0 && !isnan(c->quick_s))
+            wire->kinds[wire->count++] = (struct knee_wire_kind){
+                c, traffic(c->op, c->group_size, c->bytes), c->quick_s, c->quick_s};
+    }
+    if (wire->count)
+        qsort(wire->kinds, wire->count, sizeof *wire->kinds, by_sent);
+    for (size_t i = wire->count; i-- > 1;)
+        wire->kinds[i - 1].least_s = fmin(wire->kinds[i - 1].least_s, wire->kinds[i].least_s);
+    return wire->kinds != NULL;
+}
+
+/* What bounds the time of a message on the wire, and the kind that took it. */
 struct bound {
     double time_s;
-    int64_t bytes;
+    const struct knee_collective_account *kind; /* NULL: none */
 };
 
 /* The most that a message takes on the wire of a group: no longer than a larger one there, and in
  * proportion no longer than a smaller one (that has the latency in it). */
-static struct bound bound_of(const struct knee_account *account, const char *group, enum knee_op op,
+static struct bound bound_of(const struct knee_wire *wire, const char *group, enum knee_op op,
                              int32_t group_size, int64_t bytes)
 {
-    struct bound least = {INFINITY, bytes};
+    struct bound least = {INFINITY, NULL};
     double sent = traffic(op, group_size, bytes);
-    /* From the end, where the short ones are: the long ones need no second look. */
-    for (size_t i = account->collective_count; i-- > 0;) {
-        const struct knee_collective_account *c = &account->collectives[i];
-        /* Its time in proportion is never less, and its traffic at most MOST_SENT times its size.
-         */
-        if (!(c->quick_s <= least.time_s) || MOST_SENT * (double)c->bytes < COMPARABLE * sent)
-            continue;
-        double other = traffic(c->op, c->group_size, c->bytes);
+    size_t i;
+    KNEE_BISECT(i, wire->count, wire->kinds[i].sent < COMPARABLE * sent);
+    for (; i < wire->count && wire->kinds[i].least_s <= least.time_s; i++) {
+        if (wire->kinds[i].quick_s > least.time_s)
+            continue; /* in proportion it is not less */
+        const struct knee_collective_account *c = wire->kinds[i].kind;
+        double other = wire->kinds[i].sent;
         double time = c->quick_s * (sent > other ? sent / other : 1);
-        if (c->bytes > 0 && other >= (c->op == op ? COMPARABLE : MUCH_MORE) * sent &&
-            time <= least.time_s && strcmp(c->group, group) == 0)
-            least = (struct bound){time, c->bytes};
+        bool less = time < least.time_s || (time == least.time_s && c < least.kind);
+        if (less && (c->op == op || other >= MUCH_MORE * sent) && strcmp(c->group, group) == 0)
+            least = (struct bound){time, c};
     }
     return least;
 }
@@ -80,10 +105,9 @@ double knee_quickest_s(const struct knee_collective_account *c)
                : NAN;
 }
 
-double knee_wire_bound_s(const struct knee_account *account,
-                         const struct knee_collective_account *c)
+double knee_wire_bound_s(const struct knee_wire *wire, const struct knee_collective_account *c)
 {
-    struct bound bound = bound_of(account, c->group, c->op, c->group_size, c->bytes);
+    struct bound bound = bound_of(wire, c->group, c->op, c->group_size, c->bytes);
     return isfinite(bound.time_s) ? bound.time_s : NAN;
 }
 
@@ -97,22 +121,21 @@ bool knee_has_quick_calls(const struct knee_account *account)
     return false;
 }
 
-void knee_find_lone_wait(const struct knee_account *account, struct knee_diagnosis *d)
+static void find_wait(const struct knee_account *account, const struct knee_wire *wire,
+                      struct knee_diagnosis *d)
 {
     const struct knee_rank *rank = account->ranks[0].source;
     const struct knee_trace *trace = account->ranks[0].trace;
     const struct knee_call *last = NULL;
     double steps = knee_complete_steps(account, 0), most = 0;
-    struct bound bound = {NAN, 0};
-    if (account->rank_count != 1)
-        return;
+    struct bound bound = {NAN, NULL};
     for (size_t i = 0; i < rank->call_count; i++) {
         const struct knee_call *call = &rank->calls[i];
         if (call->bytes <= 0 ||
             !knee_in_complete_step(account, 0, rank->spans[call->span].start_ns))
             continue;
         if (!last || !same_kind(last, call))
-            bound = bound_of(account, call->group ? trace->names[call->group - 1] : "", call->op,
+            bound = bound_of(wire, call->group ? trace->names[call->group - 1] : "", call->op,
                              call->group_size, call->bytes);
         last = call;
         double took = call_s(rank, call);
@@ -124,8 +147,20 @@ void knee_find_lone_wait(const struct knee_account *account, struct knee_diagnos
             d->lone.bytes = call->bytes;
             d->lone.long_s = took;
             d->lone.short_s = bound.time_s;
-            d->lone.short_bytes = bound.bytes;
+            d->lone.short_bytes = bound.kind->bytes;
         }
     }
     d->lone.least_s = fmin(d->lone.least_s, d->step.label_s[KNEE_TRANSFER]);
+}
+
+bool knee_find_lone_wait(const struct knee_account *account, struct knee_diagnosis *d)
+{
+    struct knee_wire wire;
+    if (account->rank_count != 1)
+        return true;
+    bool good = knee_wire_init(&wire, account);
+    if (good)
+        find_wait(account, &wire, d);
+    knee_resize(account->alloc, wire.kinds, 0);
+    return good;
 }

@@ -356,7 +356,7 @@ TEST(a_wire_with_quick_calls_is_not_slow)
         kinds[0].expected_s = NAN;
         kinds[1].transfer_s = 0.016;
         kinds[1].expected_s = 0.001;
-        knee_find_slow_wire(&account, &d);
+        assert_true(knee_find_slow_wire(&account, &d));
         assert_int_equal(d.slow_wire, matters && !(quick && alone) ? 1 : SIZE_MAX);
         assert_int_equal((d.gaps & KNEE_GAP_QUICK_WIRE) != 0, matters && quick && alone);
     }
