@@ -11,6 +11,7 @@
 #include "cluster/gpu_words.h"
 #include "cluster/hardware.h"
 #include "judge/judge.h"
+#include "timeline/account.h"
 
 #include <math.h>
 #include <stdint.h>
@@ -59,18 +60,13 @@ static bool is_cpu_job(const struct knee_account *account)
     return strcmp(account->ranks[0].trace->format, "cpu") == 0;
 }
 
-/* Processes that share a GPU take turns of milliseconds, so their collectives end that far apart.
- * On separate GPUs collectives end within microseconds, even if each process calls its GPU 0. */
+/* Collectives of processes that take turns on a GPU end milliseconds apart. On separate GPUs they
+ * end within microseconds, even if each process calls its GPU 0. */
 static bool share_a_gpu(const struct knee_account *account)
 {
     enum { APART_NS = 500000 };
-    const struct knee_rank_account *first = &account->ranks[0];
-    bool shared = account->rank_count > 1 && account->instances > 0 && !is_cpu_job(account) &&
-                  account->residual_ns > APART_NS;
-    for (size_t r = 1; r < account->rank_count && shared; r++)
-        shared = account->ranks[r].source->device == first->source->device &&
-                 strcmp(account->ranks[r].trace->host, first->trace->host) == 0;
-    return shared;
+    bool apart = account->instances > 0 && account->residual_ns > APART_NS;
+    return (apart && knee_on_one_device(account)) || knee_take_turns(account);
 }
 
 /* "NVIDIA H100 80GB HBM3" -> the row of the h100 preset; -1 when it has none. */

@@ -2,8 +2,9 @@
 /*
  * Ranks that share one GPU without running at once (several processes, no MPS) take turns on it: n
  * of them that have work there get 1/n each, work that only waits for others included. Whether they
- * do is seen in their collectives, whose members end milliseconds apart instead of together, on
- * devices of one number. Then what a kernel needs alone is the part of its time that was its own.
+ * do is seen in their kernels, which start in runs, or in their collectives, whose members end
+ * milliseconds apart instead of together. Then what a kernel needs alone is the part of its time
+ * that was its own.
  */
 #include "base/order.h"
 #include "base/sort.h"
@@ -29,19 +30,17 @@ static int64_t spread_ns(const struct knee_graph *g, const struct knee_graph_mee
     return last - first;
 }
 
-static bool take_turns(const struct knee_graph *g)
+/* Without kernels of theirs that compute at once. */
+static bool end_apart(const struct knee_graph *g)
 {
     size_t apart = 0, count = 0;
-    for (size_t r = 1; r < g->rank_count; r++)
-        if (g->account->ranks[r].source->device != g->account->ranks[0].source->device)
-            return false;
     for (size_t i = 0; i < g->meet_count; i++) {
         if (g->meets[i].count != (int32_t)g->rank_count)
             continue;
         apart += spread_ns(g, &g->meets[i]) > APART_NS;
         count++;
     }
-    return count > 0 && apart * 2 > count;
+    return count > 0 && apart * 2 > count && knee_on_one_device(g->account);
 }
 
 /* From here on so many ranks hold the GPU; own_ns is what one of them has had of it by then. */
@@ -126,25 +125,21 @@ static void count_turns(struct knee_graph *g)
 
 /* Do the times of collectives divide into turns of one length? On ranks that are apart for another
  * reason they do not. */
-static bool have_turns(struct knee_graph *g, bool *turns)
+static bool have_turns(struct knee_graph *g)
 {
     struct knee_own_prices *prices = knee_resize(g->alloc, NULL, sizeof *prices);
     g->one_gpu = true;
-    bool good = prices && knee_own_prices_init(prices, g);
-    *turns = good && prices->turn_ns > 0;
+    g->failed = !prices || !knee_own_prices_init(prices, g);
+    bool turns = !g->failed && prices->turn_ns > 0;
     g->one_gpu = false;
-    g->failed = g->failed || !good;
     knee_resize(g->alloc, prices, 0);
-    return good;
+    return turns;
 }
 
 bool knee_graph_find_shares(struct knee_graph *g)
 {
-    bool turns = false;
-    if (g->rank_count < 2 || !take_turns(g))
-        return true;
-    if (!have_turns(g, &turns) || !turns)
-        return !turns && !g->failed;
+    if (!knee_take_turns(g->account) && (!end_apart(g) || !have_turns(g)))
+        return !g->failed;
     count_turns(g);
     struct change *changes = knee_resize(g->alloc, NULL, 2 * (g->count + 1) * sizeof *changes);
     size_t count = changes ? list_changes(g, changes) : 0;

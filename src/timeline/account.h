@@ -169,6 +169,12 @@ static inline int64_t knee_run_end(const struct knee_rank_account *rank, size_t 
     return run + 1 < rank->run_count ? rank->runs[run + 1].start_ns : rank->to_ns;
 }
 
+/* Ranks call their GPUs by one number, on one host: they may be one GPU. */
+bool knee_on_one_device(const struct knee_account *account);
+/* Kernels of the ranks, which are on devices of one number, never start in each other's time: they
+ * take turns on one GPU. False too where too few of them compute at once. (turns.c) */
+bool knee_take_turns(const struct knee_account *account);
+
 static inline int64_t knee_common_time(const struct knee_rank_account *rank, int64_t own_ns)
 {
     return own_ns + rank->trace->base_ns + rank->shift_ns;

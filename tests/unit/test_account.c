@@ -7,6 +7,7 @@
 #include "out/answer.h"
 #include "say/answers.h"
 
+#include "timeline/account.h"
 #include "timeline/builder.h"
 #include "timeline/recordings.h"
 
@@ -826,6 +827,43 @@ TEST(other_steps_are_not_matched)
 }
 
 /* ---- Hostile files ---- */
+
+/* Kernels of ranks that take turns of 2 ms on one GPU, or have one each. A kernel that its turn
+ * does not let end goes on in the next one. */
+static bool kernels_take_turns(size_t ranks, bool one_gpu, int64_t device)
+{
+    enum { KERNELS = 300, TURN_NS = 2000000 };
+    static struct knee_span spans[4][KERNELS];
+    struct knee_rank sources[4];
+    struct knee_rank_account rows[4];
+    struct knee_trace trace = {.format = "kineto", .host = ""};
+    uint64_t seed = 7 * ranks + one_gpu;
+    for (size_t r = 0; r < ranks; r++) {
+        int64_t at = 0; /* of the rank's turns, or its GPU */
+        for (size_t i = 0; i < KERNELS; i++) {
+            int64_t end = at + 1000 + (int64_t)((r ? 2e5 : 9e5) * chance(&seed)), ns[] = {at, end};
+            for (int k = 0; k < 2 && one_gpu; k++)
+                ns[k] += (ns[k] / TURN_NS) * TURN_NS * (int64_t)(ranks - 1) + TURN_NS * (int64_t)r;
+            spans[r][i] =
+                (struct knee_span){.kind = KNEE_SPAN_COMPUTE, .start_ns = ns[0], .end_ns = ns[1]};
+            at = end;
+        }
+        sources[r] =
+            (struct knee_rank){.device = r ? device : 0, .spans = spans[r], .span_count = KERNELS};
+        rows[r] = (struct knee_rank_account){.source = &sources[r], .trace = &trace};
+    }
+    return knee_take_turns(&(struct knee_account){.ranks = rows, .rank_count = ranks});
+}
+
+TEST(ranks_on_one_gpu_start_kernels_in_turns)
+{
+    for (size_t ranks = 2; ranks <= 4; ranks++) {
+        assert_true(kernels_take_turns(ranks, true, 0));
+        assert_false(kernels_take_turns(ranks, false, 0)); /* CUDA_VISIBLE_DEVICES: all are 0 */
+        assert_false(kernels_take_turns(ranks, true, 1));
+    }
+    assert_false(kernels_take_turns(1, true, 0));
+}
 
 /* Three kernels of 4e18 ns each would sum to more than 64 bits: no event is that long. And a
  * thousand of the longest that are let through: sums are held, labels still add up. */
