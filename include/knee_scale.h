@@ -312,6 +312,7 @@ struct knee_symptoms {
     double late_rank;
     bool loss_behind;
 };
+bool knee_symptoms_any(const struct knee_symptoms *symptoms); /* is one given? */
 
 enum knee_standing { KNEE_OPEN, KNEE_CONFIRMED, KNEE_EXCLUDED };
 const char *knee_standing_name(enum knee_standing standing);

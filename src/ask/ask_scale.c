@@ -12,8 +12,8 @@
 struct scale_options {
     struct knee_workers at;
     double tolerance, tokens, at_batch, params;
-    double gpu_util, cpu_util, flops_achieved, late_rank;
-    bool loss_behind, strict;
+    struct knee_symptoms symptoms;
+    bool strict;
     const char *curve, *runs;
     unsigned char source[KNEE_KEYS_MAX];
 };
@@ -39,15 +39,16 @@ static const struct knee_key rows[] = {
                 KNEE_OFF_PAGE("write the runs as a CSV table for knee validate")),
     KNEE_OPTION(struct scale_options, "strict", KNEE_KEY_SWITCH, strict, "Question", "",
                 KNEE_OFF_PAGE("exit with status 3 if any file or row cannot be used")),
-    NUMBER("gpu-util", gpu_util, KNEE_UNIT_FRACTION, 0, 1, "Symptoms", "unknown",
+    NUMBER("gpu-util", symptoms.gpu_util, KNEE_UNIT_FRACTION, 0, 1, "Symptoms", "unknown",
            KNEE_OFF_PAGE("GPU utilisation as nvidia-smi shows it")),
-    NUMBER("cpu-util", cpu_util, KNEE_UNIT_FRACTION, 0, 1, "Symptoms", "unknown",
+    NUMBER("cpu-util", symptoms.cpu_util, KNEE_UNIT_FRACTION, 0, 1, "Symptoms", "unknown",
            KNEE_OFF_PAGE("CPU utilisation")),
-    NUMBER("flops-achieved", flops_achieved, KNEE_UNIT_FRACTION, 0, 1, "Symptoms", "unknown",
-           KNEE_OFF_PAGE("MFU: share of peak FLOP/s")),
-    NUMBER("late-rank", late_rank, KNEE_UNIT_COUNT, 0, KNEE_WORKERS_MAX, "Symptoms", "none",
-           KNEE_OFF_PAGE("a rank that the other ranks wait for")),
-    KNEE_OPTION(struct scale_options, "loss-behind", KNEE_KEY_SWITCH, loss_behind, "Symptoms", "",
+    NUMBER("flops-achieved", symptoms.flops_achieved, KNEE_UNIT_FRACTION, 0, 1, "Symptoms",
+           "unknown", KNEE_OFF_PAGE("MFU: share of peak FLOP/s")),
+    NUMBER("late-rank", symptoms.late_rank, KNEE_UNIT_COUNT, 0, KNEE_WORKERS_MAX, "Symptoms",
+           "none", KNEE_OFF_PAGE("a rank that the other ranks wait for")),
+    KNEE_OPTION(struct scale_options, "loss-behind", KNEE_KEY_SWITCH, symptoms.loss_behind,
+                "Symptoms", "",
                 KNEE_OFF_PAGE("the loss is worse than with a smaller batch at equal tokens")),
 };
 
@@ -139,7 +140,7 @@ static knee_status set_question(struct scale_room *all, const struct knee_alloc 
         .tokens = o->tokens,
         .at_batch = o->at_batch,
         .price_per_hour = price(&all->said.platform),
-        .symptoms = {o->gpu_util, o->cpu_util, o->flops_achieved, o->late_rank, o->loss_behind},
+        .symptoms = o->symptoms,
     };
     all->answer.question.network = network_facts(all);
     return take_counts(&o->at, alloc, &all->answer.question, err);
@@ -191,17 +192,11 @@ static knee_status judge(struct knee_ask_question *q, struct scale_room *all, st
     return knee_fail(err, KNEE_INPUT, "--strict", "%zu files or rows were refused", m->refused);
 }
 
-static bool has_symptoms(const struct scale_options *o)
-{
-    return o->loss_behind || !isnan(o->gpu_util) || !isnan(o->cpu_util) ||
-           !isnan(o->flops_achieved) || !isnan(o->late_rank);
-}
-
 static knee_status answer(struct knee_ask_question *q, struct knee_err *err)
 {
     struct scale_room *all = q->objects[0];
     const struct knee_alloc *alloc = knee_ask_alloc(q->ask);
-    if (q->word_count == 0 && !has_symptoms(&all->options)) {
+    if (q->word_count == 0 && !knee_symptoms_any(&all->options.symptoms)) {
         knee_fail(err, KNEE_USAGE, "", "which logs?");
         knee_hint(err, "knee scale 8=small.log 16=large.log, or a symptom: --gpu-util 35%%");
         return KNEE_USAGE;

@@ -181,6 +181,12 @@ static void ask_rules(const struct evidence *e, struct knee_scale_suspect *s)
     }
 }
 
+bool knee_symptoms_any(const struct knee_symptoms *s)
+{
+    return s->loss_behind || !isnan(s->gpu_util) || !isnan(s->cpu_util) ||
+           !isnan(s->flops_achieved) || !isnan(s->late_rank);
+}
+
 void knee_symptoms_judge(struct knee_scale_answer *a)
 {
     const struct knee_scale_row *row = a->row_count ? &a->rows[a->row_count - 1] : NULL;

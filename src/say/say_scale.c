@@ -367,12 +367,6 @@ static void say_left_out(const ANSWER *a, struct knee_said *said)
     PUT(&said->voids, "[ ({} more with -v)]", count - 1);
 }
 
-static bool any_symptom(const struct knee_symptoms *s)
-{
-    return s->loss_behind || !isnan(s->gpu_util) || !isnan(s->cpu_util) ||
-           !isnan(s->flops_achieved) || !isnan(s->late_rank);
-}
-
 static void say_suspects(const ANSWER *a, struct knee_said *said)
 {
     const char *measure = NULL;
@@ -392,7 +386,7 @@ static void say_suspects(const ANSWER *a, struct knee_said *said)
     }
     if (a->row_count || a->sched.jobs)
         return;
-    bool logs = a->left_out && !any_symptom(&a->question.symptoms);
+    bool logs = a->left_out && !knee_symptoms_any(&a->question.symptoms);
     if (!said->headline.length)
         knee_text_puts(&said->headline, logs ? "Nothing in the log says how long a step takes."
                                              : "These symptoms confirm no suspect yet.");

@@ -29,19 +29,6 @@ static void take(struct knee_import *raw, const struct knee_json_values *v)
     knee_import_number(raw, KNEE_FROM_DEEPSPEED, v->path, v->number);
 }
 
-/* Sets an input unless a flag did. */
-static void set(struct knee_plan *plan, const char *key, void *field, double value)
-{
-    size_t row = knee_keys_find(&knee_plan_keys, key);
-    if (isnan(value) || plan->source[row] == KNEE_FLAG)
-        return;
-    if (knee_plan_keys.rows[row].kind == KNEE_KEY_CHOICE)
-        *(int *)field = (int)value;
-    else
-        *(double *)field = value;
-    plan->source[row] = KNEE_FILE;
-}
-
 static double whole(double value, double low, double high)
 {
     return value >= low && value <= high && value == floor(value) ? value : NAN;
@@ -70,23 +57,24 @@ knee_status knee_deepspeed_read(const char *json, size_t length, const char *nam
                               "take it out; optimizer states on the host are",
                               "parameters on the host (offload_param) are not modelled");
     struct knee_plan p = *plan;
+    const struct knee_keys *k = &knee_plan_keys;
     double stage = isnan(raw.stage) ? (raw.zero_on ? KNEE_ZERO1 : KNEE_REPLICATE) : raw.stage;
     double group = whole(raw.mics, 1, 1e6);
     if (isnan(group))
         group = whole(raw.hpz, 2, 1e6);
-    set(&p, "global-batch", &p.global_batch, whole(raw.batch, 1, 1e12));
-    set(&p, "micro-batch", &p.micro_batch, whole(raw.micro, 1, 1e7));
-    set(&p, "shard", &p.shard, stage);
-    set(&p, "shard-size", &p.shard_size, stage >= KNEE_ZERO3 ? group : NAN);
-    set(&p, "tp", &p.tp, whole(raw.tp, 1, 1e7));
-    set(&p, "overlap-dp", &p.overlap_dp, raw.overlap);
-    set(&p, "offload", &p.offload, raw.offload > 0 ? KNEE_OFFLOAD_OPTIMIZER : KNEE_ON_GPU);
+    knee_import_set(k, &p, "global-batch", whole(raw.batch, 1, 1e12));
+    knee_import_set(k, &p, "micro-batch", whole(raw.micro, 1, 1e7));
+    knee_import_set(k, &p, "shard", stage);
+    knee_import_set(k, &p, "shard-size", stage >= KNEE_ZERO3 ? group : NAN);
+    knee_import_set(k, &p, "tp", whole(raw.tp, 1, 1e7));
+    knee_import_set(k, &p, "overlap-dp", raw.overlap);
+    knee_import_set(k, &p, "offload", raw.offload > 0 ? KNEE_OFFLOAD_OPTIMIZER : KNEE_ON_GPU);
     if (raw.bf16 > 0 || raw.fp16 > 0)
-        set(&p, "precision", &p.precision, raw.bf16 > 0 ? KNEE_BF16 : KNEE_FP16);
+        knee_import_set(k, &p, "precision", raw.bf16 > 0 ? KNEE_BF16 : KNEE_FP16);
     double replicas = p.gpus / (isnan(p.tp) ? 1 : p.tp);
     if (isnan(p.global_batch) && !isnan(replicas))
-        set(&p, "global-batch", &p.global_batch,
-            whole(raw.micro * raw.accumulate * replicas, 1, 1e12));
+        knee_import_set(k, &p, "global-batch",
+                        whole(raw.micro * raw.accumulate * replicas, 1, 1e12));
     *plan = p;
     return KNEE_OK;
 }
