@@ -41,11 +41,9 @@ struct knee_ask {
 
 struct knee_ask *knee_ask_begin(const struct knee_alloc *alloc)
 {
-    struct knee_ask *ask = knee_resize(alloc, NULL, sizeof *ask);
-    if (ask) {
-        memset(ask, 0, sizeof *ask);
+    struct knee_ask *ask = knee_zeroed(alloc, sizeof *ask);
+    if (ask)
         ask->alloc = ask->pushed.alloc = alloc;
-    }
     return ask;
 }
 

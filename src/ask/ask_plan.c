@@ -413,10 +413,9 @@ static knee_status ask_run(struct knee_ask_question *q, struct plan_room *all, s
         return KNEE_OK;
     knee_run_complete(&all->run);
     a->run = &all->run;
-    a->runs = knee_resize(knee_ask_alloc(q->ask), NULL, a->row_count * sizeof *a->runs);
+    a->runs = knee_zeroed(knee_ask_alloc(q->ask), a->row_count * sizeof *a->runs);
     if (!a->runs)
         return knee_fail(err, KNEE_SYSTEM, "", "out of memory");
-    memset(a->runs, 0, a->row_count * sizeof *a->runs);
     return knee_plan_run_check(a, err);
 }
 
@@ -453,10 +452,9 @@ static knee_status answer(struct knee_ask_question *q, struct knee_err *err)
         return KNEE_USAGE;
     }
     size_t size = a->row_count * sizeof *a->rows;
-    a->rows = knee_resize(knee_ask_alloc(q->ask), NULL, size);
+    a->rows = knee_zeroed(knee_ask_alloc(q->ask), size);
     if (!a->rows)
         return knee_fail(err, KNEE_SYSTEM, "", "out of memory");
-    memset(a->rows, 0, size);
     for (size_t i = 0; i < a->row_count; i++)
         a->rows[i].gpus = all->counts[i];
     status = ask_run(q, all, err);

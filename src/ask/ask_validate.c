@@ -155,11 +155,10 @@ static knee_status read_logs(struct knee_ask_question *q, struct knee_runs *out,
                              struct knee_err *err)
 {
     const struct knee_alloc *alloc = knee_ask_alloc(q->ask);
-    struct knee_ask_measured *m = knee_resize(alloc, NULL, sizeof *m);
+    struct knee_ask_measured *m = knee_zeroed(alloc, sizeof *m);
     struct knee_text table = {.alloc = alloc};
     if (!m)
         return knee_fail(err, KNEE_SYSTEM, "", "out of memory");
-    memset(m, 0, sizeof *m);
     knee_status status = table_of_logs(q, m, &table, err);
     if (!status)
         status = knee_runs_read((struct knee_named_text){table.data, table.length, "the logs"},

@@ -19,6 +19,12 @@ void *knee_resize(const struct knee_alloc *alloc, void *ptr, size_t size)
     return NULL;
 }
 
+void *knee_zeroed(const struct knee_alloc *alloc, size_t size)
+{
+    void *memory = knee_resize(alloc, NULL, size);
+    return memory ? memset(memory, 0, size) : NULL;
+}
+
 void knee_text_release(struct knee_text *text)
 {
     knee_resize(text->alloc, text->data, 0);

@@ -11,6 +11,8 @@
 
 /* The door memory comes through; alloc may be NULL (the C library's). Sizes may be 0. */
 void *knee_resize(const struct knee_alloc *alloc, void *ptr, size_t size);
+/* New memory, all zero; NULL: there is none. */
+void *knee_zeroed(const struct knee_alloc *alloc, size_t size);
 
 void knee_text_add(struct knee_text *text, const char *bytes, size_t length);
 void knee_text_puts(struct knee_text *text, const char *string);

@@ -44,10 +44,9 @@ bool knee_work_names_sum(const struct knee_trace *traces, size_t count,
     size_t most = 0, used = 0, kept = 0;
     for (size_t t = 0; t < count; t++)
         most += traces[t].name_count;
-    struct knee_work_name *all = knee_resize(alloc, NULL, (most + 1) * sizeof *all);
+    struct knee_work_name *all = knee_zeroed(alloc, (most + 1) * sizeof *all);
     if (!all)
         return false;
-    memset(all, 0, (most + 1) * sizeof *all);
     for (size_t t = 0; t < count; t++) {
         sum_trace(&traces[t], all + used);
         used += traces[t].name_count;

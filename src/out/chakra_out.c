@@ -96,11 +96,10 @@ static bool find_lanes(struct knee_chakra_graph *c)
 static bool find_edges(struct knee_chakra_graph *c)
 {
     struct knee_graph *g = &c->graph;
-    c->edges = knee_resize(c->alloc, NULL, (g->count + 2) * sizeof *c->edges);
+    c->edges = knee_zeroed(c->alloc, (g->count + 2) * sizeof *c->edges);
     c->from = knee_resize(c->alloc, NULL, (g->edge_count + 1) * sizeof *c->from);
     if (!c->edges || !c->from)
         return false;
-    memset(c->edges, 0, (g->count + 2) * sizeof *c->edges);
     for (size_t i = 0; i < g->edge_count; i++)
         c->edges[g->edges[i].to + 2]++;
     for (size_t i = 2; i < g->count + 2; i++)
@@ -113,10 +112,9 @@ static bool find_edges(struct knee_chakra_graph *c)
 knee_status knee_chakra_begin(const struct knee_account *account, const struct knee_alloc *alloc,
                               struct knee_chakra_graph **out, struct knee_err *err)
 {
-    struct knee_chakra_graph *c = knee_resize(alloc, NULL, sizeof *c);
+    struct knee_chakra_graph *c = knee_zeroed(alloc, sizeof *c);
     if (!c)
         return knee_fail(err, KNEE_SYSTEM, "", "out of memory for the graph");
-    memset(c, 0, sizeof *c);
     c->alloc = alloc;
     knee_status status = knee_graph_init(&c->graph, account, alloc, err);
     if (!status) {

@@ -213,13 +213,11 @@ static void write_text(const struct knee_table *table, const struct knee_style *
     if (table->cell_count == 0)
         return;
     layout.cells = knee_resize(table->cells.alloc, NULL, table->cell_count * sizeof *layout.cells);
-    layout.widths = knee_resize(table->cells.alloc, NULL, table->columns * sizeof *layout.widths);
-    if (layout.cells && layout.widths) {
-        memset(layout.widths, 0, table->columns * sizeof *layout.widths);
+    layout.widths = knee_zeroed(table->cells.alloc, table->columns * sizeof *layout.widths);
+    if (layout.cells && layout.widths)
         write_layout(&layout, style, text);
-    } else {
+    else
         text->failed = true;
-    }
     knee_resize(table->cells.alloc, layout.widths, 0);
     knee_resize(table->cells.alloc, layout.cells, 0);
 }

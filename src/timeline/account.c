@@ -83,10 +83,9 @@ static bool list_ranks(struct knee_account *account, const struct knee_trace *tr
     size_t ranks = 0;
     for (size_t t = 0; t < count; t++)
         ranks += traces[t].rank_count;
-    account->ranks = knee_resize(account->alloc, NULL, (ranks + 1) * sizeof *account->ranks);
+    account->ranks = knee_zeroed(account->alloc, (ranks + 1) * sizeof *account->ranks);
     if (!account->ranks)
         return false;
-    memset(account->ranks, 0, (ranks + 1) * sizeof *account->ranks);
     account->world_size = -1;
     for (size_t t = 0; t < count; t++) {
         if (traces[t].world_size > account->world_size)
@@ -227,12 +226,10 @@ static bool make_tasks(struct knee_account *account, struct knee_between *betwee
 {
     size_t ranks = account->rank_count;
     between->alloc = account->alloc;
-    between->tasks = knee_resize(between->alloc, NULL, ranks * sizeof *between->tasks);
-    between->outcomes = knee_resize(between->alloc, NULL, ranks * sizeof *between->outcomes);
+    between->tasks = knee_zeroed(between->alloc, ranks * sizeof *between->tasks);
+    between->outcomes = knee_zeroed(between->alloc, ranks * sizeof *between->outcomes);
     if (!between->tasks || !between->outcomes)
         return false;
-    memset(between->tasks, 0, ranks * sizeof *between->tasks);
-    memset(between->outcomes, 0, ranks * sizeof *between->outcomes);
     between->rank_count = ranks;
     share_strip(account, between->tasks);
     share_settled(account, between);

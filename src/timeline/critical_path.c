@@ -144,12 +144,10 @@ bool knee_find_critical_path(const struct knee_account *account, struct knee_whe
 {
     struct knee_matches matches = {0};
     size_t size = (account->rank_count + 1) * KNEE_LABELS * sizeof *out->path_s;
-    out->path_s = knee_resize(out->alloc, NULL, size);
+    out->path_s = knee_zeroed(out->alloc, size);
     bool good = out->path_s && knee_match(account, &matches);
-    if (good) {
-        memset(out->path_s, 0, size);
+    if (good)
         good = knee_match_times(account, &matches);
-    }
     struct chain chain = {.account = account, .matches = &matches, .out = out};
     if (good)
         walk_back(&chain);

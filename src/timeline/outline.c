@@ -112,10 +112,9 @@ knee_status knee_trace_outline(const struct knee_trace *trace, const struct knee
     outline.product_count = outline.optimizer_count = 0;
     outline.host_event_count = outline.long_call_count = outline.copy_count = 0;
     outline.rank_count = outline.step_count = outline.load_count = outline.name_count = 0;
-    uint32_t *kept = knee_resize(alloc, NULL, (trace->name_count + 1) * sizeof *kept);
+    uint32_t *kept = knee_zeroed(alloc, (trace->name_count + 1) * sizeof *kept);
     bool good = kept != NULL;
     if (good) {
-        memset(kept, 0, (trace->name_count + 1) * sizeof *kept);
         mark_names(trace, kept);
         good = keep_facts(trace, &outline) && keep_names(trace, kept, &outline) &&
                keep_ranks(trace, kept, &outline);

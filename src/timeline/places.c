@@ -143,12 +143,11 @@ static struct scope *scopes_of(const struct knee_trace *trace, const struct knee
 {
     size_t count = trace->host_event_count + 1;
     struct sweep s = {.trace = trace};
-    struct scope *at = knee_resize(alloc, NULL, count * sizeof *at);
+    struct scope *at = knee_zeroed(alloc, count * sizeof *at);
     s.threads = knee_resize(alloc, NULL, THREADS * sizeof *s.threads);
     s.origins = knee_resize(alloc, NULL, count * sizeof *s.origins);
     bool good = at && s.threads && s.origins;
     if (good) {
-        memset(at, 0, count * sizeof *at);
         sweep_over(&s, at, true);
         sweep_over(&s, at, false);
     }

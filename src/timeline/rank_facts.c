@@ -45,10 +45,9 @@ static bool any_of(const char *folded, const char *const *words, size_t count)
 static bool read_names(const struct knee_trace *trace, const struct knee_alloc *alloc,
                        struct knee_rank_facts *facts)
 {
-    bool *used = knee_resize(alloc, NULL, trace->name_count + 1);
+    bool *used = knee_zeroed(alloc, trace->name_count + 1);
     if (!used)
         return false;
-    memset(used, 0, trace->name_count + 1);
     for (size_t r = 0; r < trace->rank_count; r++)
         for (size_t i = 0; i < trace->ranks[r].span_count; i++)
             used[trace->ranks[r].spans[i].name] = true;
@@ -278,7 +277,7 @@ static bool share_work(const struct knee_rank_account *rank, const struct knee_o
                        const struct knee_alloc *alloc, struct knee_rank_facts *facts)
 {
     size_t size = (rank->trace->name_count + 1) * sizeof(struct name_kind), run = 0;
-    struct name_kind *kinds = knee_resize(alloc, NULL, size);
+    struct name_kind *kinds = knee_zeroed(alloc, size);
     struct steps steps = steps_of(outcome);
     struct softmax softmax = {0};
     struct chain chain = {0};
@@ -288,7 +287,6 @@ static bool share_work(const struct knee_rank_account *rank, const struct knee_o
         knee_resize(alloc, kinds, 0);
         return false;
     }
-    memset(kinds, 0, size);
     facts->micro_batches = passes.micro_batches;
     for (size_t i = 0; i < rank->source->span_count; i++) {
         const struct knee_span *span = &rank->source->spans[i];

@@ -160,10 +160,9 @@ bool knee_find_stragglers(struct knee_account *account, const struct knee_matche
     struct conduct *conducts = knee_resize(alloc, NULL, (ranks + 1) * sizeof *conducts);
     double *values = knee_resize(alloc, NULL, 2 * (ranks + 1) * sizeof *values);
     int64_t *starts = knee_resize(alloc, NULL, (ranks + 1) * sizeof *starts);
-    account->stragglers = knee_resize(alloc, NULL, (ranks + 1) * sizeof *account->stragglers);
+    account->stragglers = knee_zeroed(alloc, (ranks + 1) * sizeof *account->stragglers);
     bool good = conducts && values && starts && account->stragglers;
     if (good) {
-        memset(account->stragglers, 0, (ranks + 1) * sizeof *account->stragglers);
         for (size_t r = 0; r < ranks; r++)
             account->stragglers[r] = (struct knee_straggler){.rank = r, .cause = KNEE_IDLE};
         for (size_t i = 0; i < m->order_count; i++)

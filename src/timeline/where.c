@@ -32,10 +32,8 @@ knee_status knee_find_where(const struct knee_account *account, const struct kne
                             struct knee_where *out, struct knee_err *err)
 {
     size_t size = (account->rank_count + 1) * sizeof(knee_own_row *);
-    knee_own_row **own = knee_resize(alloc, NULL, size);
+    knee_own_row **own = knee_zeroed(alloc, size);
     *out = (struct knee_where){.alloc = alloc, .rank_count = account->rank_count};
-    if (own)
-        memset(own, 0, size);
     bool good = own && find_all(account, own, out);
     for (size_t r = 0; r < account->rank_count && own; r++)
         drop(alloc, own[r]);

@@ -38,10 +38,9 @@ static uint32_t head_at(const char *at)
 struct knee_line_finder *knee_line_finder_new(const char *const *words, size_t count,
                                               const struct knee_alloc *alloc)
 {
-    struct knee_line_finder *f = knee_resize(alloc, NULL, sizeof *f);
+    struct knee_line_finder *f = knee_zeroed(alloc, sizeof *f);
     if (!f)
         return NULL;
-    memset(f, 0, sizeof *f);
     memset(f->step, SHORTEST - BLOCK + 1, sizeof f->step);
     for (size_t w = 0; w < count && w < WORDS; w++) {
         f->words[w] = words[w];

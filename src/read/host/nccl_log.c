@@ -523,10 +523,8 @@ bool knee_read_nccl_log(struct knee_facts *facts, struct knee_slice text)
         likely = is_old_line(line);
     if (!likely)
         return false;
-    log.values = knee_resize(facts->alloc, NULL, SETTINGS_MAX * sizeof *log.values);
+    log.values = knee_zeroed(facts->alloc, SETTINGS_MAX * sizeof *log.values);
     facts->no_memory = facts->no_memory || !log.values;
-    if (log.values)
-        memset(log.values, 0, SETTINGS_MAX * sizeof *log.values);
     known_settings(&log);
     while (knee_slice_line(&text, &line))
         take_line(&log, line);

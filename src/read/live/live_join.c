@@ -130,12 +130,10 @@ knee_status knee_live_join(struct knee_live_rank *ranks, size_t count,
     struct knee_sort_key *keys = knee_resize(alloc, NULL, 2 * (total + 1) * sizeof *keys);
     int64_t *room = knee_resize(alloc, NULL, (total + 1) * sizeof *room);
     joined.meetings = knee_resize(alloc, NULL, (total + 1) * sizeof *joined.meetings);
-    joined.wait_ns = knee_resize(alloc, NULL, (count + 1) * sizeof *joined.wait_ns);
-    joined.last = knee_resize(alloc, NULL, (count + 1) * sizeof *joined.last);
+    joined.wait_ns = knee_zeroed(alloc, (count + 1) * sizeof *joined.wait_ns);
+    joined.last = knee_zeroed(alloc, (count + 1) * sizeof *joined.last);
     bool good = places && keys && room && joined.meetings && joined.wait_ns && joined.last;
     if (good) {
-        memset(joined.wait_ns, 0, (count + 1) * sizeof *joined.wait_ns);
-        memset(joined.last, 0, (count + 1) * sizeof *joined.last);
         sort_places(ranks, count, places, places + total + 1, keys, total);
         meet_all(ranks, places, total, room, &joined);
     }

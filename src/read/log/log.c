@@ -240,10 +240,9 @@ knee_status knee_logs_read(struct knee_logs *logs, const char *text, size_t leng
 {
     static const struct knee_log_hints nothing = {NAN, NAN, KNEE_OP_UNKNOWN, NULL};
     size_t before = logs->count, format = 0;
-    struct knee_log_reader *r = knee_resize(logs->alloc, NULL, sizeof *r);
+    struct knee_log_reader *r = knee_zeroed(logs->alloc, sizeof *r);
     if (!r)
         return knee_fail(err, KNEE_SYSTEM, name, "out of memory");
-    memset(r, 0, sizeof *r);
     r->logs = logs;
     r->name = name;
     r->hints = hints ? *hints : nothing;

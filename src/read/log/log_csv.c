@@ -202,10 +202,8 @@ static bool start_rows(struct knee_log_reader *r, struct rows *rows)
 {
     const struct knee_alloc *alloc = r->logs->alloc;
     *rows = (struct rows){.r = r, .tables = {.alloc = alloc}};
-    rows->group = knee_resize(alloc, NULL, KNEE_LOGS_MAX * sizeof *rows->group);
-    if (rows->group)
-        memset(rows->group, 0, KNEE_LOGS_MAX * sizeof *rows->group);
-    else
+    rows->group = knee_zeroed(alloc, KNEE_LOGS_MAX * sizeof *rows->group);
+    if (!rows->group)
         knee_log_out_of_memory(r);
     return rows->group;
 }

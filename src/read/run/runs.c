@@ -656,10 +656,9 @@ knee_status knee_runs_read(struct knee_named_text from, const char *gpu,
                            struct knee_err *err)
 {
     struct knee_runs runs = {.alloc = alloc};
-    struct knee_run_row *row = knee_resize(alloc, NULL, sizeof *row);
+    struct knee_run_row *row = knee_zeroed(alloc, sizeof *row);
     if (!row)
         return knee_fail(err, KNEE_SYSTEM, from.name, "out of memory");
-    memset(row, 0, sizeof *row);
     row->gpu = gpu;
     bool lines = from.length > 0 && from.text[0] == '{';
     knee_status status = lines ? read_steps(from.text, from.length, from.name, row, &runs, err)

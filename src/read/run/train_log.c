@@ -38,10 +38,9 @@ static unsigned event_id(void)
 
 struct knee_train_reader *knee_train_begin(const char *name, const struct knee_alloc *alloc)
 {
-    struct knee_train_reader *r = knee_resize(alloc, NULL, sizeof *r);
+    struct knee_train_reader *r = knee_zeroed(alloc, sizeof *r);
     if (!r)
         return NULL;
-    memset(r, 0, sizeof *r);
     r->alloc = r->arguments.alloc = r->deepspeed.alloc = r->document.alloc = r->kept.alloc = alloc;
     knee_slice_copy(knee_slice_of(name), r->name, sizeof r->name);
     for (unsigned f = 0; f < knee_train_format_count; f++)

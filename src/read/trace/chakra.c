@@ -168,11 +168,10 @@ struct followers {
 
 static bool find_followers(struct graph *g, struct followers *f)
 {
-    f->first = knee_resize(g->image->alloc, NULL, (g->count + 2) * sizeof *f->first);
+    f->first = knee_zeroed(g->image->alloc, (g->count + 2) * sizeof *f->first);
     f->list = knee_resize(g->image->alloc, NULL, (g->dep_count + 1) * sizeof *f->list);
     if (!f->first || !f->list)
         return false;
-    memset(f->first, 0, (g->count + 2) * sizeof *f->first);
     for (size_t i = 0; i < g->count; i++)
         for (size_t d = 0; d < g->items[i].dep_count; d++) {
             uint64_t *dep = &g->deps[g->items[i].first_dep + d];

@@ -52,10 +52,9 @@ static void name_process(struct knee_event_sink *sink, const struct knee_event *
     if (!begins(e->args.label, "/device:") || begins(e->args.label, "/device:CUSTOM"))
         return;
     if (!sink->xprof) {
-        sink->xprof = knee_resize(sink->trace->alloc, NULL, sizeof *sink->xprof);
+        sink->xprof = knee_zeroed(sink->trace->alloc, sizeof *sink->xprof);
         if (!sink->xprof)
             return;
-        memset(sink->xprof, 0, sizeof *sink->xprof);
     }
     struct knee_xprof *x = sink->xprof;
     if (x->device_count < ROWS / 16 && find_device(x, e->pid) == x->device_count)
