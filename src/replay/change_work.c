@@ -117,7 +117,7 @@ static bool quiet_step(struct knee_change_run *run, bool optimizer, struct knee_
     for (size_t i = 0; good && i < g->edge_count; i++)
         g->edges[i].lag_ns = lags[i];
     for (; g->edited_count > edited; g->edited_count--)
-        g->is_edited[g->edited[g->edited_count - 1]] = false;
+        g->nodes[g->saved[g->edited_count - 1].row].saved = false;
     knee_resize(g->alloc, lags, 0);
     knee_resize(g->alloc, left_out, 0);
     g->failed = g->failed || !ran;

@@ -116,10 +116,11 @@ static double busiest_s(const struct knee_graph *g)
     return most;
 }
 
-static double load_of(const struct knee_node *n)
+/* How much more than before a node that was edited has to do. */
+static double added_load(const struct knee_node *n, const struct knee_saved_node *was)
 {
-    bool counts = n->kind != KNEE_NODE_HOST && !n->gone;
-    return counts ? (n->share > 0 ? n->share : 1) * n->work_ns : 0;
+    double share = n->share > 0 ? n->share : 1, now = n->gone ? 0 : share * n->work_ns;
+    return n->kind == KNEE_NODE_HOST ? 0 : fmax(0, now - (was->gone ? 0 : share * was->work_ns));
 }
 
 /* The same for a changed graph, but at least `least_s`: if all that was added were on the busiest
@@ -135,7 +136,7 @@ static double busiest_changed_s(const struct replayer *r, double least_s)
         part = window > 0 ? fmax(part, g->ranks[k].measured_step_s / window) : part;
     }
     for (size_t i = 0; i < g->edited_count; i++)
-        added += fmax(0, load_of(&g->nodes[g->edited[i]]) - load_of(&of->nodes[g->edited[i]]));
+        added += added_load(&g->nodes[g->saved[i].row], &g->saved[i]);
     return 1.000001 * (r->busiest_s + part * added) < least_s ? least_s : busiest_s(g);
 }
 
@@ -444,8 +445,8 @@ static knee_status step_at(struct replayer *r, double pace, double *step_s)
 static knee_status take_pace(struct replayer *r, double pace)
 {
     r->out->host_pace = pace;
+    knee_graph_set_back(&r->scratch);
     scale_host(&r->graph, pace);
-    r->scratch.copy_of = NULL; /* of another graph now */
     knee_runner_release(&r->runner);
     return knee_runner_init(&r->runner, &r->graph) ? out_of_memory(r->err) : KNEE_OK;
 }
@@ -540,9 +541,9 @@ static bool nothing_asked(const struct knee_changes *ask)
 static void release(struct replayer *r)
 {
     knee_runner_release(&r->runner);
-    knee_graph_release(&r->graph);
     r->scratch.alloc = r->alloc;
     knee_graph_release(&r->scratch);
+    knee_graph_release(&r->graph);
     knee_resize(r->alloc, r, 0);
 }
 
@@ -648,7 +649,12 @@ knee_status knee_replay_timeline(const struct knee_account *account,
     if (status)
         return status;
     struct knee_change_run run = run_of(r, changes, KNEE_LEAN_MIDDLE);
-    if (!knee_graph_copy(&r->graph, &r->scratch))
+    struct knee_graph recorded = r->graph;
+    size_t size = recorded.count * sizeof *recorded.nodes;
+    recorded.nodes = knee_resize(alloc, NULL, size);
+    if (recorded.nodes)
+        memcpy(recorded.nodes, r->graph.nodes, size);
+    if (!recorded.nodes || !knee_graph_copy(&r->graph, &r->scratch))
         status = out_of_memory(err);
     if (!status && !apply_all(&run))
         status =
@@ -658,9 +664,10 @@ knee_status knee_replay_timeline(const struct knee_account *account,
                            "a step that is several recorded ones cannot be drawn: leave out "
                            "--accumulate and --sync-every");
     if (!status && !(status = knee_graph_run(run.g, &times, err))) {
-        status = knee_write_replay(&r->graph, run.g, &times, out, err);
+        status = knee_write_replay(&recorded, run.g, &times, out, err);
         knee_replay_times_release(&times, alloc);
     }
+    knee_resize(alloc, recorded.nodes, 0);
     release(r);
     return status;
 }

@@ -232,61 +232,54 @@ static void *refill(const struct knee_alloc *alloc, void *rows, size_t capacity,
     ((copy.field = refill(g->alloc, out->field, capacity, g->field, rows, sizeof *g->field)) &&    \
      (out->field = copy.field))
 
-static bool copy_nodes(const struct knee_graph *g, struct knee_graph *out)
+void knee_graph_set_back(struct knee_graph *copy)
 {
-    struct knee_graph copy;
-    void *rows, *marks;
-    if (!REFILL(nodes, out->capacity, g->count) || !REFILL(next_member, out->capacity, g->count))
-        return false;
-    out->capacity = out->capacity > g->count + 1 ? out->capacity : g->count + 1;
-    if ((rows = knee_resize(g->alloc, out->edited, (g->count + 1) * sizeof *out->edited)))
-        out->edited = rows;
-    if ((marks = knee_resize(g->alloc, out->is_edited, (g->count + 1) * sizeof *out->is_edited)))
-        out->is_edited = marks;
-    if (!rows || !marks)
-        return false;
-    memset(out->is_edited, 0, (g->count + 1) * sizeof *out->is_edited);
-    return true;
-}
-
-static void set_back(const struct knee_graph *g, struct knee_graph *out)
-{
-    for (size_t i = 0; i < out->edited_count; i++) {
-        out->nodes[out->edited[i]] = g->nodes[out->edited[i]];
-        out->is_edited[out->edited[i]] = false;
+    for (size_t i = 0; i < copy->edited_count; i++) {
+        const struct knee_saved_node *was = &copy->saved[i];
+        struct knee_node *n = &copy->nodes[was->row];
+        n->work_ns = was->work_ns;
+        n->delay_ns = was->delay_ns;
+        n->host_lag_ns = was->host_lag_ns;
+        n->order = was->order;
+        n->lane = was->lane;
+        n->host = was->host;
+        n->gone = was->gone;
+        n->saved = false;
     }
+    copy->edited_count = 0;
 }
 
-bool knee_graph_copy(const struct knee_graph *g, struct knee_graph *out)
+bool knee_graph_copy(struct knee_graph *g, struct knee_graph *out)
 {
+    knee_graph_set_back(out);
     struct knee_graph copy = *g;
     size_t edges = out->edge_capacity, meets = out->meet_capacity;
     out->alloc = g->alloc;
-    if (out->copy_of == g)
-        set_back(g, out);
-    else if (!copy_nodes(g, out))
-        return false;
-    out->edited_count = 0;
+    out->nodes = NULL; /* the graph's, until all else is there */
+    out->next_member = NULL;
     if (!REFILL(edges, edges, g->edge_count) || !REFILL(meets, meets, g->meet_count) ||
         !REFILL(ranks, out->rank_count + 1, g->rank_count))
         return false;
-    copy.nodes = out->nodes;
-    copy.next_member = out->next_member;
-    copy.edited = out->edited;
-    copy.is_edited = out->is_edited;
+    copy.saved =
+        out->saved ? out->saved : knee_resize(g->alloc, NULL, (g->count + 1) * sizeof *copy.saved);
     copy.by_call = NULL;
     copy.copy_of = g;
-    copy.capacity = out->capacity;
     copy.edge_capacity = edges > g->edge_count + 1 ? edges : g->edge_count + 1;
     copy.meet_capacity = meets > g->meet_count + 1 ? meets : g->meet_count + 1;
     *out = copy;
-    return true;
+    return copy.saved != NULL;
 }
 
 void knee_graph_release(struct knee_graph *g)
 {
-    void *const all[] = {g->nodes, g->next_member, g->edges,     g->meets,
-                         g->ranks, g->edited,      g->is_edited, g->by_call};
+    bool copy = g->copy_of != NULL;
+    void *const all[] = {copy ? NULL : g->nodes,
+                         copy ? NULL : g->next_member,
+                         g->edges,
+                         g->meets,
+                         g->ranks,
+                         g->saved,
+                         g->by_call};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         knee_resize(g->alloc, all[i], 0);
     memset(g, 0, sizeof *g);

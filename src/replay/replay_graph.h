@@ -56,7 +56,16 @@ struct knee_node {
     unsigned char kind, phase, shard; /* shard: enum knee_shard_role */
     bool backward;                    /* handed over inside the backward pass */
     bool both;                        /* communication and compute in one kernel */
-    bool gone; /* takes no time and meets no other rank; order and edges stay */
+    bool gone;  /* takes no time and meets no other rank; order and edges stay */
+    bool saved; /* among graph->saved */
+};
+
+/* Of a node that a change edits: what it was. */
+struct knee_saved_node {
+    double work_ns;
+    int64_t delay_ns, host_lag_ns, order;
+    int32_t row, lane, host;
+    bool gone;
 };
 
 enum knee_edge_source {
@@ -121,11 +130,10 @@ struct knee_graph {
     const struct knee_alloc *alloc;
     bool failed;
     int32_t *by_call; /* nodes of each rank by their calls, or NULL; of no copy */
-    /* Of a copy: the graph that it is of, the rows of the nodes that were edited, and which they
-     * are; and whether lanes, or the edges that there were, differ. */
-    const struct knee_graph *copy_of;
-    int32_t *edited;
-    bool *is_edited;
+    /* Of a copy: the graph that it is of, which it has its nodes in common with; what those that
+     * were edited had been; and whether lanes, or the edges that there were, differ. */
+    struct knee_graph *copy_of;
+    struct knee_saved_node *saved;
     size_t edited_count;
     bool reordered;
 };
@@ -134,20 +142,26 @@ struct knee_graph {
 
 knee_status knee_graph_init(struct knee_graph *graph, const struct knee_account *account,
                             const struct knee_alloc *alloc, struct knee_err *err);
-/* A copy that may be changed, into a graph that is zeroed or is a copy already: of the same graph,
- * only what was edited is copied again. False: no memory; it can be released either way. */
-bool knee_graph_copy(const struct knee_graph *graph, struct knee_graph *out);
+/* A copy that may be changed, into a graph that is zeroed or is a copy already. Both have their
+ * nodes in common: those that were edited are set back first. False: no memory; it can be released
+ * either way, before the graph. */
+bool knee_graph_copy(struct knee_graph *graph, struct knee_graph *out);
+/* The nodes of the graph that it is a copy of are as recorded again. */
+void knee_graph_set_back(struct knee_graph *copy);
 void knee_graph_release(struct knee_graph *graph);
 
-/* A node to be changed. Changes write through no other pointer: what is not edited here is not set
- * back for the next change. */
+/* A node to be changed. Changes write through no other pointer, and nothing that is not saved: what
+ * is not edited here is not set back for the next change. */
 static inline struct knee_node *knee_graph_edit(struct knee_graph *graph, size_t node)
 {
-    if (graph->copy_of && node < graph->copy_of->count && !graph->is_edited[node]) {
-        graph->is_edited[node] = true;
-        graph->edited[graph->edited_count++] = (int32_t)node;
+    struct knee_node *n = &graph->nodes[node];
+    if (graph->copy_of && node < graph->copy_of->count && !n->saved) {
+        n->saved = true;
+        graph->saved[graph->edited_count++] =
+            (struct knee_saved_node){n->work_ns,    n->delay_ns, n->host_lag_ns, n->order,
+                                     (int32_t)node, n->lane,     n->host,        n->gone};
     }
-    return &graph->nodes[node];
+    return n;
 }
 
 /* After a change has made lanes. */

@@ -116,22 +116,25 @@ static void label_comm(struct labeller *l, const struct knee_walk *w, uint32_t m
     add(&l->sets[TRANSFER], come > w->start_ns ? come : w->start_ns, w->end_ns);
 }
 
+/* The nodes of a task follow each other. */
 static void label_task(struct labeller *l, size_t task)
 {
     struct knee_walk w = knee_walk_task(l->runner, task);
     uint32_t meet = l->runner->tasks.task[task].meet;
+    struct set compute = l->sets[COMPUTE];
     int64_t first = INT64_MAX, last = INT64_MIN;
     while (knee_walk_next(&w)) {
         const struct knee_beat *beat = &w.beats[w.at - 1];
-        first = w.start_ns < first ? w.start_ns : first;
-        last = w.end_ns > last ? w.end_ns : last;
+        first = first == INT64_MAX ? w.start_ns : first;
+        last = w.end_ns;
         if (beat->kind == KNEE_NODE_COMPUTE || beat->both)
-            add(&l->sets[COMPUTE], w.start_ns, w.end_ns);
+            add(&compute, w.start_ns, w.end_ns);
         if (beat->kind == KNEE_NODE_COPY)
             add(&l->sets[COPY], w.start_ns, w.end_ns);
         else if (beat->kind == KNEE_NODE_COMM)
             label_comm(l, &w, meet);
     }
+    l->sets[COMPUTE] = compute;
     l->first = first < l->first ? first : l->first;
     l->last = last > l->last ? last : l->last;
 }

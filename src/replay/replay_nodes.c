@@ -35,10 +35,17 @@ static bool room(struct knee_graph *g, void *rows, size_t count, size_t *capacit
 int32_t knee_graph_add_node(struct knee_graph *g, const struct knee_node *node)
 {
     size_t capacity = g->capacity;
-    if (!room(g, &g->nodes, g->count, &capacity, sizeof *g->nodes) ||
-        !room(g, &g->next_member, g->count, &g->capacity, sizeof *g->next_member))
+    bool good = room(g, &g->nodes, g->count, &capacity, sizeof *g->nodes) &&
+                room(g, &g->next_member, g->count, &g->capacity, sizeof *g->next_member);
+    if (g->copy_of) { /* whose nodes they are: they may have moved */
+        g->copy_of->nodes = g->nodes;
+        g->copy_of->next_member = g->next_member;
+        g->copy_of->capacity = g->capacity;
+    }
+    if (!good)
         return KNEE_NO_NODE;
     g->nodes[g->count] = *node;
+    g->nodes[g->count].saved = false;
     g->next_member[g->count] = KNEE_NO_NODE;
     return (int32_t)g->count++;
 }
@@ -323,7 +330,7 @@ static unsigned char shard_role(const struct maker *m, const struct knee_host_no
         {"FSDP::post_backward_reduce", KNEE_SHARD_REDUCE},
     };
     const char *label = note->label ? m->rank->trace->names[note->label - 1] : "";
-    for (size_t i = 0; i < sizeof roles / sizeof *roles; i++)
+    for (size_t i = 0; *label && i < sizeof roles / sizeof *roles; i++)
         if (strncmp(label, roles[i].begin, strlen(roles[i].begin)) == 0)
             return roles[i].role;
     return KNEE_SHARD_NONE;

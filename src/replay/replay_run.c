@@ -273,7 +273,7 @@ static void renew_tasks(struct knee_run_plan *p, const struct knee_graph *g)
 {
     size_t before = p->dirty_count, kept = 0;
     for (size_t i = 0; i < g->edited_count; i++) {
-        int32_t task = p->task_of[g->edited[i]];
+        int32_t task = p->task_of[g->saved[i].row];
         if (!p->is_dirty[task])
             p->dirty[p->dirty_count++] = task;
         p->is_dirty[task] = 2;
