@@ -3,6 +3,7 @@
 #include "replay/replay_graph.h"
 
 #include "base/error.h"
+#include "base/list.h"
 #include "base/text.h"
 
 #include <string.h>
@@ -173,8 +174,17 @@ static bool join_collectives(struct knee_graph *g)
 
 /* ---- The whole ---- */
 
+/* Nodes are those of the spans, and some for the host: room for them at once, for pages that are
+ * touched twice cost more than all else. */
 static bool add_ranks(struct knee_graph *g)
 {
+    size_t spans = g->rank_count;
+    for (size_t r = 0; r < g->rank_count; r++)
+        spans += g->account->ranks[r].source->span_count;
+    size_t capacity = 0;
+    if (!knee_room(g->alloc, &g->nodes, &capacity, spans + spans / 8, sizeof *g->nodes) ||
+        !knee_room(g->alloc, &g->next_member, &g->capacity, capacity, sizeof *g->next_member))
+        return false;
     for (size_t r = 0; r < g->rank_count; r++) {
         struct knee_host_line line;
         bool good = knee_host_line_init(&line, g->account->ranks[r].trace, g->alloc) &&
