@@ -394,6 +394,7 @@ enum knee_spent {
     KNEE_SPENT_AGAIN,     /* forward pass, run again for the backward pass (checkpointing) */
     KNEE_SPENT_JOINING,   /* copying tensors into one (torch.cat) */
     KNEE_SPENT_LAYOUT,    /* converting images between NCHW and NHWC around convolutions */
+    KNEE_SPENT_STOPPED,   /* kernels that another process's work on the GPU stopped */
     KNEE_SPENT_LONG_HOST, /* waiting for the host in gaps that are longer than launches make */
     KNEE_SPENTS
 };

@@ -327,6 +327,9 @@ static const struct change {
      "checkpoint fewer layers, or gradient_checkpointing_disable()",
      "memory: all activations stay until the backward pass", KNEE_LEVER_FUSE, KNEE_NUMERICS_SAME,
      NULL, NULL, NULL, "no checkpointing"},
+    {"GPU alone", "no other process", "give the job a GPU of its own",
+     "nvidia-smi lists the other processes; CUDA_VISIBLE_DEVICES", "none", KNEE_LEVER_FUSE,
+     KNEE_NUMERICS_SAME, NULL, NULL, NULL, "GPU not shared"},
     {"one tensor", "allocated once", "allocate tensors that grow once",
      "cache[:, :, n:n + 1] = k instead of torch.cat([cache, k])", "code", KNEE_LEVER_FUSE,
      KNEE_NUMERICS_SAME, NULL, NULL, NULL, "no torch.cat of what grows"},
@@ -339,9 +342,10 @@ static const struct change {
 };
 #define TABLE (sizeof table / sizeof *table)
 /* More and fewer GPUs are never offered for a recording, nor for a training step what grows;
- * buckets and gathered parameters come from a replay, which drops the rows of closed forms. What
- * only a recording shows is never offered for a forecast. */
-_Static_assert(TABLE - 5 <= KNEE_LEVERS_MAX, "KNEE_LEVERS_MAX is too small");
+ * buckets and gathered parameters come from a replay, which drops the rows of closed forms; and
+ * convolutions in two layouts stand beside no attention that is not fused. What only a recording
+ * shows is never offered for a forecast. */
+_Static_assert(TABLE - 6 <= KNEE_LEVERS_MAX, "KNEE_LEVERS_MAX is too small");
 
 const char *knee_numerics_name(enum knee_numerics numerics)
 {

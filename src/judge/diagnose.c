@@ -60,13 +60,18 @@ static bool is_cpu_job(const struct knee_account *account)
     return strcmp(account->ranks[0].trace->format, "cpu") == 0;
 }
 
-/* Collectives of processes that take turns on a GPU end milliseconds apart. On separate GPUs they
- * end within microseconds, even if each process calls its GPU 0. */
+/* Processes that share a GPU take turns of milliseconds, so their collectives end that far apart,
+ * or the kernels of each are stopped for the others. On separate GPUs collectives end within
+ * microseconds, even if each process calls its GPU 0. */
 static bool share_a_gpu(const struct knee_account *account)
 {
     enum { APART_NS = 500000 };
-    bool apart = account->instances > 0 && account->residual_ns > APART_NS;
-    return (apart && knee_on_one_device(account)) || knee_take_turns(account);
+    size_t stopped = 0;
+    for (size_t r = 0; r < account->rank_count; r++)
+        stopped += account->ranks[r].facts.spent_ns[KNEE_SPENT_STOPPED] > 0;
+    bool in_turns = account->residual_ns > APART_NS || 2 * stopped > account->rank_count;
+    return (account->instances > 0 && in_turns && knee_on_one_device(account)) ||
+           knee_take_turns(account);
 }
 
 /* "NVIDIA H100 80GB HBM3" -> the row of the h100 preset; -1 when it has none. */

@@ -233,6 +233,15 @@ static void why_fused(const struct speech *s, struct knee_text *text)
     knee_text_puts(text, ".");
 }
 
+static void why_stopped(const struct speech *s, struct knee_text *text)
+{
+    knee_text_printf(text,
+                     "The same kernels are quick in other steps: %s of the %s %s is waiting for "
+                     "another process.",
+                     SAY_TIME(s->d->spent_s[KNEE_SPENT_STOPPED]), SAY_TIME(s->d->step.wall_s),
+                     s->window);
+}
+
 static void why_again(const struct speech *s, struct knee_text *text)
 {
     knee_text_printf(text,
@@ -295,6 +304,8 @@ static const struct {
     {"no checkpointing", NULL, why_again,
      "Turn off activation checkpointing if memory allows: it takes ", " of GPU time.",
      KNEE_SPENT_AGAIN},
+    {"GPU alone", NULL, why_stopped, "Another process uses the GPU: kernels are stopped for ",
+     " of their time.", KNEE_SPENT_STOPPED},
     {"one tensor", NULL, why_fused, "Allocate tensors that grow once: torch.cat takes ",
      " of GPU time.", KNEE_SPENT_JOINING},
     {"channels last", NULL, why_fused, "Use channels_last: converting layouts takes ",

@@ -134,6 +134,10 @@ struct knee_passes {
 bool knee_find_passes(const struct knee_rank_account *rank, const struct knee_alloc *alloc,
                       struct knee_passes *out);
 
+/* For how long kernels were stopped for another process; 0: none seen. False: no memory. */
+bool knee_find_contention(const struct knee_rank_account *rank, const struct knee_outcome *outcome,
+                          const struct knee_alloc *alloc, int64_t *hit_ns);
+
 /* Sets rank->facts; needs its labels and steps. False: no memory. */
 bool knee_find_rank_facts(struct knee_rank_account *rank, const struct knee_outcome *outcome,
                           const struct knee_alloc *alloc);

@@ -571,6 +571,8 @@ bool knee_find_rank_facts(struct knee_rank_account *rank, const struct knee_outc
         return false;
     if (rank->source == rank->trace->ranks && !read_names(rank->trace, alloc, &facts))
         return false; /* names are those of the file */
+    if (!knee_find_contention(rank, outcome, alloc, &facts.spent_ns[KNEE_SPENT_STOPPED]))
+        return false;
     find_gaps(rank, outcome, &facts);
     facts.loads_ahead = loads_ahead(rank->trace);
     if (!launch_loads(rank, &facts))

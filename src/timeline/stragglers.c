@@ -5,7 +5,7 @@
  * rank is blamed for no more than its own excess over the others, step by step: computing, copying,
  * waiting for its host or its input. The label with the largest excess over the median of the
  * others is the cause. Lateness below clock and scheduling noise, summed over the rendezvous of a
- * step, is not attributed to any rank.
+ * step, is not attributed to any rank, nor is an excess that a rank has by chance when steps differ.
  */
 #include "base/order.h"
 #include "base/text.h"
@@ -75,12 +75,18 @@ static void look_at(struct knee_account *account, const struct knee_matches *m,
  * comparable between ranks when divided by `steps`. */
 struct conduct {
     double label_ns[KNEE_LABELS], steps;
+    double own_ns, own_squared; /* of what is its own: sums over steps */
 };
 
 static void add_labels(struct conduct *conduct, const struct knee_ledger *ledger)
 {
-    for (int label = 0; label < KNEE_LABELS; label++)
+    double own = 0;
+    for (int label = 0; label < KNEE_LABELS; label++) {
         conduct->label_ns[label] += (double)ledger->label_ns[label];
+        own += is_own(label) ? (double)ledger->label_ns[label] : 0;
+    }
+    conduct->own_ns += own;
+    conduct->own_squared += own * own;
     conduct->steps++;
 }
 
@@ -102,6 +108,24 @@ static double median_of_others(const double *sorted, size_t count, double own)
     return own <= sorted[middle] ? sorted[middle + 1] : sorted[middle];
 }
 
+/* So many standard errors of its mean step are needed before a rank is blamed: one of many ranks is
+ * always the slowest. */
+#define STANDARD_ERRORS 3
+
+/* How far the sum of a rank's steps is off by chance: of the rank in the middle, since a late rank
+ * may be late in some steps only. `room` has place for every rank. */
+static double chance_ns(const struct knee_account *account, const struct conduct *conducts,
+                        double *room)
+{
+    for (size_t r = 0; r < account->rank_count; r++) {
+        const struct conduct *c = &conducts[r];
+        double squares = c->own_squared - c->own_ns * c->own_ns / c->steps;
+        room[r] = c->steps > 1 ? sqrt(fmax(0, squares) * c->steps / (c->steps - 1)) : 0;
+    }
+    qsort(room, account->rank_count, sizeof *room, knee_ascending);
+    return STANDARD_ERRORS * room[(account->rank_count - 1) / 2];
+}
+
 /* Each rendezvous is uncertain by the residual; n of them in a step, one way or the other, by
  * sqrt(n) times that. */
 static double noise_ns(const struct knee_account *account, double steps)
@@ -115,6 +139,7 @@ static void compare(struct knee_account *account, const struct conduct *conducts
                     double *values, double *sorted)
 {
     size_t count = account->rank_count;
+    double chance = chance_ns(account, conducts, sorted);
     for (size_t r = 0; r < count; r++) {
         values[r] = 0;
         for (int l = 0; l < KNEE_LABELS; l++)
@@ -129,7 +154,8 @@ static void compare(struct knee_account *account, const struct conduct *conducts
         int64_t excess_ns = excess > 0 ? (int64_t)(excess * conducts[r].steps) : 0;
         if (label == KNEE_LABELS) {
             int64_t held_ns = excess_ns < s->lateness_ns ? excess_ns : s->lateness_ns;
-            s->held_ns = (double)held_ns > noise_ns(account, conducts[r].steps) ? held_ns : 0;
+            double noise = fmax(chance, noise_ns(account, conducts[r].steps));
+            s->held_ns = (double)held_ns > noise ? held_ns : 0;
         } else if (excess_ns > s->excess_ns) {
             s->excess_ns = excess_ns;
             s->cause = (enum knee_label)label;
