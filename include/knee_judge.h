@@ -362,7 +362,7 @@ struct knee_diagnosis {
     struct knee_cost cost;
     enum knee_headline headline;
     size_t lever;             /* the row that is advised, SIZE_MAX: none */
-    char closed_because[160]; /* why changes are priced by closed forms although there is a
+    char closed_because[128]; /* why changes are priced by closed forms although there is a
                                  timeline; "": they were replayed, or no replay was tried */
 };
 

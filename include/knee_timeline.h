@@ -82,7 +82,8 @@ enum knee_kernel_kind {
     KNEE_KERNEL_PRODUCT, /* GEMM, convolution */
     KNEE_KERNEL_ATTENTION,
     KNEE_KERNEL_NORM,
-    KNEE_KERNEL_ELEMENTWISE, /* pointwise, reductions, indexing: limited by memory */
+    KNEE_KERNEL_ELEMENTWISE, /* pointwise, reductions: limited by memory */
+    KNEE_KERNEL_INDEXING,    /* gathers and scatters, which a compiler does not fuse */
     KNEE_KERNEL_OPTIMIZER,
     KNEE_KERNEL_OTHER,
     KNEE_KERNEL_KINDS
@@ -391,6 +392,8 @@ enum knee_spent {
     KNEE_SPENT_WIDE_PRODUCT, /* of 32-bit numbers on tensor cores (TF32) */
     KNEE_SPENT_WIDE_ATTENTION,
     KNEE_SPENT_OPTIMIZER, /* one kernel for each operation of its formula */
+    KNEE_SPENT_DOUBLE,    /* products of 64-bit numbers */
+    KNEE_SPENT_INDEXING,  /* gathering and scattering */
     KNEE_SPENT_AGAIN,     /* forward pass, run again for the backward pass (checkpointing) */
     KNEE_SPENT_JOINING,   /* copying tensors into one (torch.cat) */
     KNEE_SPENT_LAYOUT,    /* converting images between NCHW and NHWC around convolutions */

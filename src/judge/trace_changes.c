@@ -293,6 +293,10 @@ static void add_attention(struct knee_diagnosis *d)
 static void add_tensor_cores(const struct knee_account *account, struct knee_diagnosis *d)
 {
     double plain = d->spent_s[KNEE_SPENT_PLAIN] * part_of_step(d), wall = d->step.wall_s;
+    double wider = d->spent_s[KNEE_SPENT_DOUBLE] * part_of_step(d);
+    if (wider > 0) /* plain cores do not make 32-bit products much faster than these */
+        put_above_host(account, d, "32 bits", wall - tf32_saves(d, wider, TF32_REACHED),
+                       wall - tf32_saves(d, wider, 1), wall - tf32_saves(d, wider, TF32_AT_WORST));
     if (!(attention_is_unfused(d) && is_of_16_bits(d)))
         put_above_host(account, d, "tensor cores", wall - tf32_saves(d, plain, TF32_REACHED),
                        wall - tf32_saves(d, plain, 1), wall - tf32_saves(d, plain, TF32_AT_WORST));
@@ -359,6 +363,19 @@ static void add_spared(const struct knee_account *account, struct knee_diagnosis
     }
 }
 
+#define MUCH_INDEXED     0.3 /* of compute */
+#define INDEXED_AT_BEST  0.1 /* of it is left, as a sparse product */
+#define INDEXED_LEFT     0.4
+#define INDEXED_AT_WORST 0.9
+
+static void add_indexing(const struct knee_account *account, struct knee_diagnosis *d)
+{
+    double wall = d->step.wall_s, takes = part_of_step(d) * d->spent_s[KNEE_SPENT_INDEXING];
+    if (takes >= MUCH_INDEXED * d->step.label_s[KNEE_COMPUTE])
+        put_above_host(account, d, "less indexing", wall - takes * (1 - INDEXED_LEFT),
+                       wall - takes * (1 - INDEXED_AT_BEST), wall - takes * (1 - INDEXED_AT_WORST));
+}
+
 static void add_recorded(const struct knee_account *account, struct knee_diagnosis *d)
 {
     if (d->slow_wire != SIZE_MAX)
@@ -372,6 +389,7 @@ static void add_recorded(const struct knee_account *account, struct knee_diagnos
     add_narrow(account, d);
     add_optimizer(account, d);
     add_spared(account, d);
+    add_indexing(account, d);
 }
 
 void knee_diagnosis_levers(const struct knee_account *account, const struct knee_job *given,
@@ -432,6 +450,8 @@ static const char *how_of(const struct knee_diagnosis *d, const struct knee_leve
         {"16 bits", ""},
         {"fused optimizer", ""},
         {"one tensor", ""},
+        {"32 bits", ""},
+        {"less indexing", ""},
         {"channels last", ""},
     };
     for (size_t i = 0; i < sizeof of_cuda / sizeof *of_cuda; i++)

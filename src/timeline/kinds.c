@@ -344,6 +344,9 @@ static const struct {
     {"gammabeta", KNEE_KERNEL_NORM},
     {"bn_fw", KNEE_KERNEL_NORM},
     {"bn_bw", KNEE_KERNEL_NORM},
+    {"index_elementwise", KNEE_KERNEL_INDEXING},
+    {"indexfunc", KNEE_KERNEL_INDEXING},
+    {"scatter_gather", KNEE_KERNEL_INDEXING},
     {"elementwise", KNEE_KERNEL_ELEMENTWISE},
     {"flash", KNEE_KERNEL_ATTENTION},
     {"fmha", KNEE_KERNEL_ATTENTION},
@@ -369,10 +372,10 @@ static const struct {
     {"copy", KNEE_KERNEL_ELEMENTWISE},
     {"catarray", KNEE_KERNEL_ELEMENTWISE},
     {"dropout", KNEE_KERNEL_ELEMENTWISE},
-    {"embedding", KNEE_KERNEL_ELEMENTWISE},
-    {"index", KNEE_KERNEL_ELEMENTWISE},
-    {"gather", KNEE_KERNEL_ELEMENTWISE},
-    {"scatter", KNEE_KERNEL_ELEMENTWISE},
+    {"embedding", KNEE_KERNEL_INDEXING},
+    {"index", KNEE_KERNEL_INDEXING},
+    {"gather", KNEE_KERNEL_INDEXING},
+    {"scatter", KNEE_KERNEL_INDEXING},
     {"transpose", KNEE_KERNEL_ELEMENTWISE},
     {"permute", KNEE_KERNEL_ELEMENTWISE},
     {"gelu", KNEE_KERNEL_ELEMENTWISE},
@@ -416,6 +419,12 @@ bool knee_kernel_is_wide(const char *name)
            (strstr(name, "fmha_cutlass") && strstr(name, "_f32_"));
 }
 
+/* cuBLAS and CUTLASS: sm90_xmma_gemm_f64f64_f64f64_f64, tensorop_d884gemm, dgemm_128x64. */
+bool knee_kernel_is_double(const char *name)
+{
+    return strstr(name, "f64f64") || strstr(name, "d884gemm") || strstr(name, "dgemm_");
+}
+
 /* PyTorch's softmax_warp_forward<in, out, sum, log2, is_log, is_masked> and cunn_SoftMaxForward,
  * and the scaled, masked ones of Megatron and Apex. The logarithm is a loss, not attention. */
 bool knee_kernel_is_softmax(const char *name)
@@ -428,9 +437,10 @@ bool knee_kernel_is_softmax(const char *name)
 const char *knee_kernel_kind_name(enum knee_kernel_kind kind)
 {
     static const char *const names[KNEE_KERNEL_KINDS] = {
-        [KNEE_KERNEL_PRODUCT] = "GEMM",        [KNEE_KERNEL_ATTENTION] = "attention",
-        [KNEE_KERNEL_NORM] = "norm",           [KNEE_KERNEL_ELEMENTWISE] = "elementwise",
-        [KNEE_KERNEL_OPTIMIZER] = "optimizer", [KNEE_KERNEL_OTHER] = "other",
+        [KNEE_KERNEL_PRODUCT] = "GEMM",      [KNEE_KERNEL_ATTENTION] = "attention",
+        [KNEE_KERNEL_NORM] = "norm",         [KNEE_KERNEL_ELEMENTWISE] = "elementwise",
+        [KNEE_KERNEL_INDEXING] = "indexing", [KNEE_KERNEL_OPTIMIZER] = "optimizer",
+        [KNEE_KERNEL_OTHER] = "other",
     };
     return kind < KNEE_KERNEL_KINDS ? names[kind] : "?";
 }

@@ -25,6 +25,7 @@ bool knee_op_is_barrier(enum knee_op op);
 /* What a kernel does, by its name. */
 enum knee_kernel_kind knee_kernel_kind_of(const char *name);
 bool knee_kernel_is_plain(const char *name);   /* a 32-bit product without tensor cores */
+bool knee_kernel_is_double(const char *name);  /* a product of 64-bit numbers */
 bool knee_kernel_is_wide(const char *name);    /* 32-bit numbers on tensor cores */
 bool knee_kernel_is_softmax(const char *name); /* of unfused attention; not a loss */
 

@@ -112,6 +112,7 @@ struct name_kind {
     bool wide;                    /* 32-bit numbers on tensor cores */
     bool fused;                   /* an optimizer's */
     bool joins, converts;         /* tensors into one; between NCHW and NHWC */
+    bool doubles;                 /* a product of 64-bit numbers */
     bool known;
 };
 
@@ -141,6 +142,7 @@ static const struct name_kind *kind_of(const struct knee_trace *trace, uint32_t 
         .fused = work == KNEE_KERNEL_OPTIMIZER && strstr(text, "Fused"),
         .joins = strstr(text, "CatArrayBatchedCopy"),
         .converts = strstr(text, "nchwToNhwc") || strstr(text, "nhwcToNchw"),
+        .doubles = knee_kernel_is_double(text),
         .known = true,
     };
     return &kinds[name];
@@ -168,7 +170,9 @@ static enum knee_kernel_kind work_of(struct knee_marks optimizers, const struct 
                                      const struct name_kind *kind)
 {
     size_t mark =
-        optimizers.count && kind->work == KNEE_KERNEL_ELEMENTWISE && span->launch_ns != KNEE_NO_TIME
+        optimizers.count &&
+                (kind->work == KNEE_KERNEL_ELEMENTWISE || kind->work == KNEE_KERNEL_INDEXING) &&
+                span->launch_ns != KNEE_NO_TIME
             ? knee_marks_before(optimizers, span->launch_ns)
             : 0;
     bool inside = mark && span->launch_ns <= optimizers.list[mark - 1].end_ns;
@@ -213,6 +217,8 @@ static void add_kind(enum knee_kernel_kind work, const struct name_kind *kind, i
     spend(facts, KNEE_SPENT_GENERATED, kind->generated ? ns : 0);
     spend(facts, KNEE_SPENT_PLAIN, kind->plain && large ? ns : 0);
     spend(facts, KNEE_SPENT_JOINING, kind->joins ? ns : 0);
+    spend(facts, KNEE_SPENT_DOUBLE, kind->doubles ? ns : 0);
+    spend(facts, KNEE_SPENT_INDEXING, work == KNEE_KERNEL_INDEXING ? ns : 0);
     spend(facts, KNEE_SPENT_LAYOUT, kind->converts ? ns : 0);
     if (kind->wide && work == KNEE_KERNEL_PRODUCT && large)
         spend(facts, KNEE_SPENT_WIDE_PRODUCT, ns);

@@ -5,7 +5,8 @@
  * rank is blamed for no more than its own excess over the others, step by step: computing, copying,
  * waiting for its host or its input. The label with the largest excess over the median of the
  * others is the cause. Lateness below clock and scheduling noise, summed over the rendezvous of a
- * step, is not attributed to any rank, nor is an excess that a rank has by chance when steps differ.
+ * step, is not attributed to any rank, nor is an excess that a rank has by chance when steps
+ * differ.
  */
 #include "base/order.h"
 #include "base/text.h"
