@@ -61,11 +61,18 @@ struct knee_counts {
     double bytes[KNEE_LEVELS_MAX]; /* through the busiest port of a unit, one direction */
     double begin;                  /* hops above the lowest level if there were two units; 0: all */
     double peers;                  /* messages that one rank posts at once, beyond the first */
+    double buffer;                 /* bytes that pass a pipeline which fills (knee_fill) */
     bool in_turn;                  /* one level after the other, not all at once */
     bool pipelined;                /* holds for a buffer that is passed on piece by piece */
 };
 
 enum knee_needs { KNEE_NEEDS_NOTHING, KNEE_NEEDS_NVLS, KNEE_NEEDS_SHARP };
+
+/* A pipeline that fills: a small buffer gets a share of the full rate, a large one takes as long as
+ * `bytes` more would. Share 0: full at once; bytes 0: never full. */
+struct knee_fill {
+    double share, bytes;
+};
 
 /* An algorithm. Rows live one per file in src/collective. */
 struct knee_algorithm {
@@ -76,7 +83,8 @@ struct knee_algorithm {
      * size, hops do not depend on it. */
     bool (*count)(const struct knee_layout *layout, enum knee_op op, double bytes,
                   struct knee_counts *out);
-    double reach;     /* share of a level's rate that it gets; 0 stands for 1 */
+    double reach; /* share of a level's rate that it gets; 0 stands for 1 */
+    struct knee_fill fill[KNEE_PROTOCOLS];
     const char *nccl; /* its name in NCCL; NULL: NCCL does not have it */
     bool simple_only; /* it runs with the Simple protocol only */
     enum knee_needs needs;

@@ -8,6 +8,7 @@
 #include "collective/collective.h"
 
 #include <math.h>
+#include <string.h>
 
 static const char *const protocol_names[KNEE_PROTOCOLS] = {"LL", "LL128", "Simple"};
 
@@ -30,7 +31,7 @@ double knee_line_s(const struct knee_cluster *cluster, const struct knee_layout 
     const struct knee_protocol *p = &cluster->protocols[protocol];
     double reach = algorithm->reach > 0 && !cluster->plain ? algorithm->reach : 1;
     if (algorithm->needs == KNEE_NEEDS_NVLS)
-        reach = cluster->nvls_share;
+        reach *= cluster->nvls_share;
     double time_s = cluster->launch_s + p->launch_s + counts->peers * cluster->peer_s;
     double transfer_s = 0, begin = counts->begin > 0 ? counts->begin : INFINITY;
     for (size_t l = 0; l < layout->levels; l++) {
@@ -53,6 +54,14 @@ double knee_counts_time_s(const struct knee_cluster *cluster, const struct knee_
                           enum knee_protocol_name protocol)
 {
     double time_s = knee_line_s(cluster, layout, counts, algorithm, protocol);
+    struct knee_fill fill = algorithm->fill[protocol];
+    if (fill.share > 0 && counts->buffer > 0 && !cluster->plain) {
+        struct knee_counts none = *counts;
+        memset(none.bytes, 0, sizeof none.bytes);
+        double full_s = time_s - knee_line_s(cluster, layout, &none, algorithm, protocol);
+        double more = fill.bytes > 0 ? fill.bytes / counts->buffer : INFINITY;
+        time_s += full_s * fmin(1 / fill.share - 1, more);
+    }
     return cluster->floor_s > 0 ? knee_soft_maximum(time_s, cluster->floor_s) : time_s;
 }
 

@@ -146,7 +146,13 @@ static bool add_algorithm(struct knee_price *price, const struct knee_cluster *c
             continue;
         double fixed_s = knee_line_s(cluster, layout, &none, algorithm, protocol);
         double large_s = knee_line_s(cluster, layout, &many, algorithm, protocol);
-        add_line(price, fixed_s, (large_s - fixed_s) / MANY_BYTES);
+        double per_byte_s = (large_s - fixed_s) / MANY_BYTES;
+        struct knee_fill fill = algorithm->fill[p];
+        bool fills = fill.share > 0 && !cluster->plain;
+        if (fills)
+            add_line(price, fixed_s, per_byte_s / fill.share);
+        if (!fills || fill.bytes > 0)
+            add_line(price, fixed_s + (fills ? fill.bytes : 0) * per_byte_s, per_byte_s);
     }
     return true;
 }

@@ -8,7 +8,7 @@
 static bool count_tree(const struct knee_layout *layout, enum knee_op op, double bytes,
                        struct knee_counts *out)
 {
-    struct knee_counts counts = {.pipelined = true};
+    struct knee_counts counts = {.pipelined = true, .buffer = bytes};
     double n = knee_layout_group(layout, 0);
     if (op != KNEE_OP_ALL_REDUCE)
         return false;
@@ -26,5 +26,8 @@ const struct knee_algorithm knee_tree = {
     .origin = "Sanders, Speck, Traeff 2009; NCCL 2.4",
     .count = count_tree,
     .reach = 0.92, /* NCCL's own allowance for it */
+    /* NCCL's factors for trees by size (tuning.cc), as lines: LL 0.7 from 4 KiB on, LL128 0.6 up to
+     * 2 MiB, Simple 0.5 to 0.6 up to 2 MiB and 0.7 to 0.9 from 16 to 128 MiB, 1 above */
+    .fill = {{0.7, 0}, {0.6, 1.2e6}, {0.55, 14e6}},
     .nccl = "TREE",
 };

@@ -159,6 +159,7 @@ static double model_s(const struct knee_cluster *cluster, const struct table *t,
     double best_s = INFINITY;
     for (size_t i = 0; i < t->schemes; i++) {
         struct knee_counts counts = t->counts[i];
+        counts.buffer *= bytes;
         for (size_t l = 0; l < t->layout.levels; l++)
             counts.bytes[l] *= bytes;
         best_s =

@@ -43,10 +43,11 @@ enum knee_band_class knee_run_class(const struct knee_measured_run *run)
 
 enum knee_band_class knee_run_curve_class(const struct knee_measured_run *run)
 {
-    bool generic = run->platform.profile == knee_profile_row("generic");
-    return knee_band_class_of(&run->shape, run->platform.profile < 0    ? KNEE_BASIS_UNNAMED
-                                           : run->assumed[0] || generic ? KNEE_BASIS_ASSUMED
-                                                                        : KNEE_BASIS_KNOWN);
+    const struct knee_profile *software = knee_profile_at((size_t)run->platform.profile);
+    bool assumed = run->assumed[0] || (software && software->sources < 1); /* fitted to no run */
+    return knee_band_class_of(&run->shape, !software ? KNEE_BASIS_UNNAMED
+                                           : assumed ? KNEE_BASIS_ASSUMED
+                                                     : KNEE_BASIS_KNOWN);
 }
 
 static double residual(const struct knee_run_result *r)
