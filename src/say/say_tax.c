@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* knee tax: what each parallel axis of a given split costs. Schema knee.tax/1. */
 #include "cluster/hardware.h"
+#include "judge/judge.h"
 #include "knee_plan.h"
 #include "say/short.h"
 
@@ -14,6 +15,11 @@ static const AXIS *worst_of(const TAX *tax)
 {
     const AXIS *worst = &tax->axes[tax->binding];
     return tax->bubble_binds || !(worst->exposed_s > 0) ? NULL : worst;
+}
+static double lost_s(const TAX *tax)
+{
+    const AXIS *worst = worst_of(tax);
+    return worst ? worst->exposed_s : tax->bubble_binds ? tax->bubble_s : 0;
 }
 static bool fits(const TAX *tax)
 {
@@ -98,8 +104,9 @@ static void say_title(const TAX *tax, struct knee_text *text)
         knee_text_puts(text, knee_model_names.name((size_t)job->model));
     else
         PUT(text, "{large} parameters", tax->params);
-    PUT(text, " on {} {}, micro-batch {} x {} tokens x {count}", tax->gpus,
-        gpu ? gpu->name : "GPUs", job->micro_batch, job->seq, job->micro_batches);
+    PUT(text, " on {} {}, {count} micro-batch{} of {} x {} tokens", tax->gpus,
+        gpu ? gpu->name : "GPUs", job->micro_batches, job->micro_batches > 1 ? "es" : "",
+        job->micro_batch, job->seq);
 }
 
 static void say_do(const TAX *tax, const AXIS *worst, struct knee_text *text)
@@ -111,15 +118,22 @@ static void say_do(const TAX *tax, const AXIS *worst, struct knee_text *text)
         [KNEE_AXIS_PP] = "Use fewer pipeline stages, or larger micro-batches.",
         [KNEE_AXIS_EP] = "Spread experts over fewer GPUs, best inside a node.",
     };
+    const struct knee_tax_job *job = &tax->job;
     if (!fits(tax))
-        PUT(text, "Split further with FSDP, TP or PP, or use smaller micro-batches.");
+        PUT(text, "{}plit further with TP or PP{}.",
+            job->degree[KNEE_AXIS_DP] > 1 && !(job->degree[KNEE_AXIS_FSDP] > 1)
+                ? "Use --fsdp instead of --dp, or s"
+                : "S",
+            job->micro_batch > 1 ? ", or use smaller micro-batches" : "");
+    else if (lost_s(tax) < KNEE_NO_BOTTLENECK * tax->step_s)
+        PUT(text, "Keep this split: no axis costs 2% of the step.");
     else if (tax->bubble_binds)
         PUT(text, "Use more micro-batches, or fewer pipeline stages.");
     else if (worst && worst->axis == KNEE_AXIS_TP && worst->crosses_nodes)
-        PUT(text, "Keep tensor parallelism inside a node: TP {}{}.", tax->job.hw.gpus_per_node,
-            tax->job.hw.gpus_per_node > 1 ? " or less" : "");
-    else
-        knee_text_puts(text, worst ? fixes[worst->axis] : "Keep this split: no axis costs time.");
+        PUT(text, "Keep tensor parallelism inside a node: TP {}{}.", job->hw.gpus_per_node,
+            job->hw.gpus_per_node > 1 ? " or less" : "");
+    else if (worst)
+        knee_text_puts(text, fixes[worst->axis]);
 }
 
 static void say_why(const TAX *tax, const AXIS *worst, struct knee_text *text)
@@ -144,7 +158,6 @@ static void say(const void *result, struct knee_said *said)
 {
     const TAX *tax = result;
     const AXIS *worst = worst_of(tax);
-    double lost = worst ? worst->exposed_s : tax->bubble_binds ? tax->bubble_s : 0;
     say_title(tax, &said->title);
     if (!fits(tax))
         PUT(&said->voids, "Does not fit: {bytes} needed, {bytes} available.", tax->memory.total,
@@ -153,7 +166,7 @@ static void say(const void *result, struct knee_said *said)
     say_why(tax, worst, &said->reason);
     PUT(&said->effect, "{time} per step, {share} MFU",
         SPAN(tax->step_s, tax->step_sure.low, tax->step_sure.high), tax->mfu);
-    PUT(&said->effect, "[; at most {share} of the step can be saved].", lost / tax->step_s);
+    PUT(&said->effect, "; at most {share} can be saved there.", lost_s(tax) / tax->step_s);
     if (tax->textbook)
         PUT(&said->assumed, "{share} MFU while computing; no error interval without --gpu",
             tax->job.mfu);

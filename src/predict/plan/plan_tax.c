@@ -81,9 +81,9 @@ static void fill_axis(const struct knee_traffic *traffic, size_t count,
 {
     enum knee_part part = rows[axis->axis].part;
     axis->collective = rows[axis->axis].collective;
-    axis->comm_s = cost->wire_s[part - KNEE_PART_TP];
     axis->exposed_s = cost->part_s[part];
-    axis->window_s = fmax(0, axis->comm_s - axis->exposed_s);
+    axis->comm_s = fmax(cost->wire_s[part - KNEE_PART_TP], axis->exposed_s); /* waits included */
+    axis->window_s = axis->comm_s - axis->exposed_s;
     for (size_t i = 0; i < count; i++) {
         if (traffic[i].part != part)
             continue;
