@@ -124,8 +124,9 @@ struct knee_feasibility {
     double needed_bytes;   /* on one GPU, unsharded; NaN: not known */
     double capacity_bytes; /* of the GPU */
     bool fits;             /* true also where nothing is known */
+    bool recomputed;       /* zero3_workers hold it with full recomputation alone */
     double zero1_workers;  /* that share the optimizer's states so that it fits; NaN: none do */
-    double zero3_workers;  /* that share everything */
+    double zero3_workers;  /* that share everything; NaN: none do */
 };
 
 #define KNEE_LEVERS_MAX 28

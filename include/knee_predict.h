@@ -30,19 +30,28 @@ struct knee_row {
 };
 const char *knee_binding_name(enum knee_binding binding);
 
-/* The calibrated forecast: what knee plan says of the data-parallel plan with a whole copy on every
- * GPU and micro-batches of one example, worked out once. For whole micro-batches the step, its
- * parts and the memory are those of knee_plan_price(). */
-struct knee_forecast {
-    bool known; /* the rest is set */
-    struct knee_machine machine;
-    struct knee_plan plan;   /* of one GPU */
+/* What a forecast knows of one size of micro-batches. */
+#define KNEE_MICRO_SIZES 6
+struct knee_micro_size {
     double example_s, end_s; /* compute: of one example; after the last one, once per step */
-    double common, experts;  /* parameters whose gradients are exchanged */
-    double bytes;            /* of gradients, uncompressed */
-    double mfu;              /* causal, of one GPU */
-    struct knee_memory memory;
-    struct knee_sure step; /* factors on a step */
+};
+
+/* The calibrated forecast: what knee plan says of the data-parallel plan with a whole copy on every
+ * GPU, worked out once for micro-batches of 1, 2, 4 ... 32 examples, as far as they fit. For whole
+ * micro-batches the step, its parts and the memory are those of knee_plan_price(). */
+struct knee_forecast {
+    bool known;           /* the rest is set */
+    bool fsdp_recomputed; /* fsdp_gpus hold it with full recomputation only */
+    int size_count;       /* micro-batches that fit, and the first in any case */
+    struct knee_micro_size sizes[KNEE_MICRO_SIZES];
+    struct knee_machine machine;
+    struct knee_plan plan;     /* of one GPU */
+    double common, experts;    /* parameters whose gradients are exchanged */
+    double bytes;              /* of gradients, uncompressed */
+    double mfu;                /* causal, of one GPU, at the first size */
+    struct knee_memory memory; /* of the first size */
+    double fsdp_gpus;          /* fewest that hold it sharded; NaN: none do */
+    struct knee_sure step;     /* factors on a step */
 };
 
 /* A completed job boiled down to what the closed forms need. Plain data, about 4 KB. */

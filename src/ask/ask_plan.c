@@ -118,9 +118,11 @@ static knee_status import_files(struct knee_ask *ask, const struct plan_options 
             knee_megatron_read((struct knee_named_text){file.data, file.length, options->megatron},
                                &a->shape, &a->fixed, NULL, err);
     knee_ask_done(&file);
+#if !KNEE_JSON_ONLY /* the page does not offer it */
     if (!status && options->nemo && !(status = read_full(ask, options->nemo, &file, err)))
         status = knee_nemo_read(file.data, file.length, options->nemo, &a->shape, &a->fixed, err);
     knee_ask_done(&file);
+#endif
     if (!status && options->deepspeed && !(status = read_full(ask, options->deepspeed, &file, err)))
         status = knee_deepspeed_read(file.data, file.length, options->deepspeed, &a->fixed, err);
     knee_ask_done(&file);
@@ -334,6 +336,7 @@ static knee_status write_launch(struct knee_ask_question *q, const struct plan_r
     return status;
 }
 
+#if !KNEE_JSON_ONLY /* the page lists no operations */
 static knee_status write_ops(struct knee_ask_question *q, struct knee_plan_answer *a,
                              struct knee_ask_out *out, struct knee_err *err)
 {
@@ -348,6 +351,7 @@ static knee_status write_ops(struct knee_ask_question *q, struct knee_plan_answe
     knee_resize(alloc, room, 0);
     return KNEE_OK;
 }
+#endif
 
 static knee_status write_answer(struct knee_ask_question *q, struct plan_room *all,
                                 struct knee_err *err)
@@ -357,10 +361,13 @@ static knee_status write_answer(struct knee_ask_question *q, struct plan_room *a
     if (all->options.emit >= 0) {
         status = write_launch(q, all, out, err);
         out++;
-    } else if (all->options.ops) {
+    }
+#if !KNEE_JSON_ONLY
+    else if (all->options.ops) {
         status = write_ops(q, &all->answer, out, err);
         out++;
     }
+#endif
     for (; out < q->outs + 2 && out->text; out++)
         knee_answer_write(&knee_plan_answer_type, &all->answer, ASK_FORMAT(*out), &q->style,
                           out->text);

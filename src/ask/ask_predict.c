@@ -169,7 +169,8 @@ static knee_status answer(struct knee_ask_question *q, struct knee_err *err)
         prediction.solution = options->solve ? &solution : NULL;
     if (!status)
         ASK_ANSWER(q, &knee_predict_answer, &prediction);
-    if (!status && prediction.memory.zero3_workers > prediction.at.workers) {
+    const struct knee_feasibility *memory = &prediction.memory;
+    if (!status && !memory->fits && !(memory->zero3_workers <= prediction.at.workers)) {
         status = knee_fail(err, KNEE_GATE, "",
                            "the model does not fit, not even sharded over all %.0f GPUs",
                            prediction.at.workers);

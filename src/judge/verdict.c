@@ -6,6 +6,7 @@
 #include "cluster/hardware.h"
 #include "job/job.h"
 #include "judge/judge.h"
+#include "predict/closed/forecast.h"
 
 #include <math.h>
 #include <string.h>
@@ -92,15 +93,15 @@ double knee_unsharded_bytes(double params)
 }
 
 /* By the memory account of knee plan: all of it counts, activations too. */
-static struct knee_feasibility fits_by_forecast(const struct knee_memory *m)
+static struct knee_feasibility fits_by_forecast(const struct knee_forecast *forecast)
 {
+    const struct knee_memory *m = &forecast->memory;
     double limit = knee_memory_limit(m->capacity, m->spread, KNEE_MEMORY_RISK);
-    double states = m->parameters + m->gradients + m->optimizer;
-    struct knee_feasibility f = {m->total, m->capacity, m->total <= limit, NAN, NAN};
+    struct knee_feasibility f = {m->total, m->capacity, m->total <= limit, false, NAN, NAN};
     if (m->total - m->optimizer < limit)
         f.zero1_workers = ceil(m->optimizer / (limit - m->total + m->optimizer));
-    double left = limit - m->total + states;
-    f.zero3_workers = ceil(states / (left > 0 ? left : limit)); /* else with recomputation too */
+    f.recomputed = forecast->fsdp_recomputed;
+    f.zero3_workers = forecast->fsdp_gpus;
     return f;
 }
 
@@ -109,9 +110,9 @@ static struct knee_feasibility feasibility(const struct knee_job *job,
                                            const struct knee_forecast *forecast)
 {
     if (forecast->known)
-        return fits_by_forecast(&forecast->memory);
+        return fits_by_forecast(forecast);
     const struct knee_gpu *gpu = knee_hardware_gpu(&job->hw);
-    struct knee_feasibility f = {NAN, NAN, true, NAN, NAN};
+    struct knee_feasibility f = {NAN, NAN, true, false, NAN, NAN};
     if (!gpu || isnan(job->params))
         return f;
     f.capacity_bytes = gpu->memory_bytes;
@@ -153,6 +154,12 @@ static knee_status judge(struct knee_prediction *p, struct knee_err *err)
     return KNEE_OK;
 }
 
+/* With the fastest micro-batches. */
+static double mfu_of(const struct knee_forecast *f, double examples)
+{
+    return f->mfu * f->sizes[0].example_s / knee_forecast_size(f, examples)->example_s;
+}
+
 /* What the forecast takes for inputs that were not given, so that the report can show them. */
 static void take_forecast(struct knee_prediction *p)
 {
@@ -163,7 +170,8 @@ static void take_forecast(struct knee_prediction *p)
         return;
     knee_keys_fill(&knee_job_keys, job, &job->bytes_per_param, f->plan.gradient_bytes,
                    KNEE_DERIVED);
-    knee_keys_fill(&knee_job_keys, job, &job->mfu, f->mfu / job->slower, KNEE_DERIVED);
+    knee_keys_fill(&knee_job_keys, job, &job->mfu, mfu_of(f, p->terms.batch) / job->slower,
+                   KNEE_DERIVED);
     knee_keys_fill(&knee_job_keys, job, &job->flops_per_s, gpu->bf16_flops * job->mfu,
                    KNEE_DERIVED);
 }

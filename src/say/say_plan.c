@@ -270,10 +270,10 @@ static void say_free(const A *a, const ROW *row, struct knee_text *text)
 static void say_unusual(const A *a, const struct knee_found *found, struct knee_text *text)
 {
     static const char *const words[KNEE_UNUSUALS] = {
-        "keeps the optimizer on the host",        "needs a zero-bubble schedule",
-        "splits sequences below 32k tokens",      "cuts stages into more than 8 pieces",
-        "has ZeRO-2 or 3 over nodes or stages",   "has tensor parallelism over nodes",
-        "has more TP ranks than key-value heads",
+        "keeps the optimizer on the host",      "needs a zero-bubble schedule",
+        "splits sequences below 32k tokens",    "cuts stages into more than 8 pieces",
+        "has ZeRO-2 or 3 over nodes or stages", "has TP over nodes",
+        "has more TP ranks than KV heads",
     };
     const char *before = "";
     struct knee_obstacle lack = {.what = ""};

@@ -380,6 +380,7 @@ static const struct knee_field axis_fields[] = {
 };
 WHEN(some_plan, void, knee_plan_shown(at->row) != NULL)
 
+#if !KNEE_JSON_ONLY /* the page simulates nothing */
 #define RANK                 struct knee_rank_account
 #define NS(label, key, head) KNEE_NS(RANK, ledger.label, key, head, TIME, FULL, "per step")
 GETTER(x_ns, RANK, knee_value_ns(out, knee_ledger_exposed_ns(&it->ledger), true))
@@ -405,12 +406,15 @@ static const struct knee_field stage_fields[] = {
     KEY_BY(rank_share, "efficiency", SHARE, "compute / (compute + exposed)"),
 };
 ROW_OF(stage_row, A, index < it->simulated->rank_count ? &it->simulated->ranks[index] : NULL)
+#endif
 WHEN(simulated, A, it->simulated != NULL)
 static const struct knee_field simulation_fields[] = {
     KNEE_FIELD(A, simulated_s, "step_s", "simulated step", TIME, FULL, "event by event"),
     KNEE_FIELD(A, closed_s, "closed_form_s", "closed form", TIME, FULL,
                "without stragglers and loader, which are not simulated"),
+#if !KNEE_JSON_ONLY
     KNEE_ROWS_BY(stage_row, "stages", stage_fields, "first rank of each pipeline stage"),
+#endif
 };
 
 #define REMEDY struct knee_remedy

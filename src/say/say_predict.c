@@ -3,6 +3,7 @@
 #include "base/keys.h"
 #include "cluster/hardware.h"
 #include "judge/judge.h"
+#include "predict/closed/forecast.h"
 #include "say/short.h"
 
 #include <math.h>
@@ -25,6 +26,7 @@ A_TEXT(numerics, LEVER, knee_numerics_name(it->numerics))
 A_TEXT(suspect, P, knee_suspect_name(it->verdict.suspect))
 A_TEXT(wall, P, knee_wall_name(it->verdict.wall))
 A_TEXT(first_wall, struct knee_walls, knee_wall_name(it->first))
+A_NUMBER(micro_batch, P, knee_forecast_micro_batch(&it->terms, it->at.workers))
 A_TEXT(scaling, P, it->job.scaling == KNEE_STRONG ? "strong" : "weak")
 A_TEXT(bound, SOLVED, it->at_most ? "at_most" : "at_least")
 A_BOOL(reached, SOLVED, it->any || !isnan(it->value))
@@ -154,7 +156,9 @@ static const struct knee_field memory_fields[] = {
                "true also where nothing is known"),
     KNEE_FIELD(MEMORY, zero1_workers, "zero1_workers", "fits with ZeRO-1 from", COUNT, FULL,
                "GPUs; null: never"),
-    KNEE_FIELD(MEMORY, zero3_workers, "zero3_workers", "fits with FSDP from", COUNT, FULL, "GPUs"),
+    KEY(MEMORY, recomputed, "zero3_recomputed", YES_NO, "with full recomputation only"),
+    KNEE_FIELD(MEMORY, zero3_workers, "zero3_workers", "fits with FSDP from", COUNT, FULL,
+               "GPUs; null: never"),
 };
 #define WALLS struct knee_walls
 static const struct knee_field wall_fields[] = {
@@ -220,6 +224,7 @@ static const struct knee_field fields[] = {
     KNEE_INSIDE(P, memory, "memory", memory_fields, "does it fit?"),
     KNEE_INSIDE(P, walls, "walls", wall_fields, "systems and statistics"),
     KEY_BY(scaling, "scaling", TEXT, "strong or weak"),
+    KEY_BY(micro_batch, "micro_batch", NUMBER, "examples in a pass at `at`; null: not known"),
     KNEE_ROWS(P, rows, row_count, "rows", knee_row_fields, "one row per GPU count"),
     KNEE_INSIDE(P, at, "at", knee_row_fields, "the row that the answer is about", .flat = true),
     KNEE_ARRAY(P, levers, lever_count, "levers", lever_fields, "changes, largest gain first"),
@@ -287,6 +292,8 @@ static void say_title(const P *p, struct knee_text *text)
         PUT(text, ", batch {count}", p->at.global_batch);
     else if (p->at.local_batch >= 1)
         PUT(text, ", batch {count} per GPU", p->at.local_batch);
+    double size = knee_forecast_micro_batch(&p->terms, p->at.workers);
+    PUT(text, "[, micro-batch {}]", size > 1 ? size : (double)NAN);
 }
 
 static void say_memory(const P *p, struct knee_text *text)
@@ -297,7 +304,7 @@ static void say_memory(const P *p, struct knee_text *text)
     PUT(text, "Too big for one GPU: needs {bytes}, has {bytes}. ", m->needed_bytes,
         m->capacity_bytes);
     if (isnan(m->zero3_workers))
-        PUT(text, "Add TP or PP: knee plan.");
+        PUT(text, "Add TP, PP or CP: knee plan.");
     PUT(text, "[Use FSDP on {GPUs} or more.]", m->zero3_workers);
 }
 
@@ -340,19 +347,23 @@ static void say_reason(const P *p, struct knee_text *text)
     const struct knee_row *at = &p->at;
     PUT(text, "{GPUs}: {share} efficiency", at->workers,
         SPAN(at->efficiency, at->efficiency_sure.low, at->efficiency_sure.high));
-    if (v->suspect == KNEE_SUSPECT_NONE && at->efficiency < HEALTHY && at->local_batch >= 1)
+    double exposed = knee_step_exposed_s(&at->step) / at->step.wall_s;
+    bool none = v->suspect == KNEE_SUSPECT_NONE;
+    if (p->terms.forecast.known && at->workers > p->knee.limit_workers)
+        PUT(text, ", {time} per step: {GPUs} have no {}.", at->step.wall_s,
+            at->workers - p->knee.limit_workers, example_word(p));
+    else if (none && at->efficiency < HEALTHY && at->local_batch >= 1)
         PUT(text, ", {time} per step: too little work, {} per GPU.", at->step.wall_s,
             knee_say_count(at->local_batch, example_word(p)).s);
-    else if (v->suspect == KNEE_SUSPECT_NONE)
+    else if (none && exposed < KNEE_NO_BOTTLENECK)
         PUT(text, ", {time} per step, no overhead above 2%.", at->step.wall_s);
     else if (v->suspect == KNEE_SUSPECT_LARGE_BATCH)
         PUT(text, "; {share} of the batch is above the critical {large}.", v->suspect_share,
             p->job.critical_batch);
     else
         PUT(text, "; {share} of each {time} step is {}.",
-            v->suspect == KNEE_SUSPECT_COMM ? knee_step_exposed_s(&at->step) / at->step.wall_s
-                                            : v->suspect_share,
-            at->step.wall_s, suspect_words(v->suspect));
+            none || v->suspect == KNEE_SUSPECT_COMM ? exposed : v->suspect_share, at->step.wall_s,
+            suspect_words(none ? KNEE_SUSPECT_COMM : v->suspect));
 }
 
 /* The best safe change at this GPU count; NULL: none. Changes come with the largest gain first. */
@@ -405,7 +416,9 @@ static void say_assumed(const P *p, struct knee_text *text)
 static void say_next(const P *p, struct knee_text *text)
 {
     const struct knee_gpu *gpu = knee_hardware_gpu(&p->job.hw);
-    if (p->job.model >= 0 && gpu)
+    if (p->job.model >= 0 && isnan(knee_model_at((size_t)p->job.model)->shape.layers))
+        PUT(text, "add -v for changes, memory and cost");
+    else if (p->job.model >= 0 && gpu)
         PUT(text, "knee plan --model {} --gpu {} --gpus {} finds the split",
             knee_model_names.name((size_t)p->job.model), gpu->name, p->at.workers);
     else if (!gpu)
@@ -478,6 +491,8 @@ static void say(const void *result, struct knee_said *said)
         say_knee(p, &said->headline);
         say_reason(p, &said->reason);
     }
+    if (p->memory.recomputed && !isnan(p->memory.zero3_workers))
+        PUT(&said->after, "FSDP fits with full recomputation only: a third more compute.\n");
     if (rough)
         PUT(&said->effect,
             "Rough: a step takes {time} to {time}. Give --mfu or a measured --compute-time.",

@@ -219,9 +219,9 @@ void knee_terms_init(const struct knee_job *job, struct knee_terms *terms)
     };
     knee_hardware_cluster(&job->hw, &terms->cluster);
     if (job->forecast && knee_forecast_init(job, &terms->forecast)) {
-        const struct knee_forecast *f = &terms->forecast;
-        terms->compute_s = f->example_s * batch + f->end_s;
-        terms->bytes = f->bytes / job->compress;
+        const struct knee_micro_size *size = knee_forecast_size(&terms->forecast, batch);
+        terms->compute_s = size->example_s * batch + size->end_s;
+        terms->bytes = terms->forecast.bytes / job->compress;
     }
     knee_terms_settle(terms);
 }
