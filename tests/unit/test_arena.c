@@ -38,28 +38,28 @@ TEST(failure_sticks_until_the_release)
     }
 }
 
+/* The third time as two parts; each time the map lies elsewhere, as in a struct that is moved. */
 TEST(a_key_keeps_its_number_and_row)
 {
-    struct knee_map map = {0}, moved;
-    for (int64_t i = 0; i < 3000; i++) { /* the third time as two parts, and the map elsewhere */
+    struct knee_map maps[3] = {{0}}, *map = maps;
+    for (int64_t i = 0; i < 3000; i++) {
         int64_t key[] = {i % 1000, -(i % 1000)};
+        map = &maps[i % 3];
+        *map = maps[(i + 2) % 3];
         if (i >= 2000)
-            knee_map_part(&map, key, sizeof *key);
-        int64_t *row = i < 2000 ? knee_map_row(&map, key, sizeof key, sizeof *row)
-                                : knee_map_row(&map, key + 1, sizeof *key, sizeof *row);
+            knee_map_part(map, key, sizeof *key);
+        int64_t *row = i < 2000 ? knee_map_row(map, key, sizeof key, sizeof *row)
+                                : knee_map_row(map, key + 1, sizeof *key, sizeof *row);
         assert_int_equal(*row, i / 1000);
         ++*row;
-        moved = map;
-        memset(&map, 0, sizeof map);
-        map = moved;
     }
-    assert_int_equal(map.rows.count, 1000);
-    assert_int_equal(knee_map_add(&map, "", 0), 1000);
-    assert_int_equal(knee_map_add(&map, "a\0b", 3), 1001);
-    assert_int_equal(knee_map_add(&map, "a\0c", 3), 1002);
-    assert_int_equal(knee_map_add(&map, "", 0), 1000);
-    knee_map_release(&map);
-    knee_map_release(&map);
+    assert_int_equal(map->rows.count, 1000);
+    assert_int_equal(knee_map_add(map, "", 0), 1000);
+    assert_int_equal(knee_map_add(map, "a\0b", 3), 1001);
+    assert_int_equal(knee_map_add(map, "a\0c", 3), 1002);
+    assert_int_equal(knee_map_add(map, "", 0), 1000);
+    knee_map_release(map);
+    knee_map_release(map);
 }
 
 TEST(a_map_without_memory_stays_so)
