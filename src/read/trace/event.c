@@ -513,8 +513,10 @@ static const char *scan_usual_ids(const char *p, const char *end, struct knee_ev
     return q;
 }
 
-/* Microseconds with three decimals, as Kineto writes them, and the byte behind them; NULL: it looks
- * otherwise, or the window ends here. */
+#define LATEST_US ((uint64_t)1 << 51) /* the year 2041; later times are read the general way */
+
+/* Microseconds as Kineto writes them, with three decimals or none, and a comma or the line's end
+ * behind them; NULL: it looks otherwise. The sentinel is neither. */
 static inline const char *scan_usual_us(const char *p, int64_t *ns)
 {
     unsigned count, more = 0;
@@ -522,16 +524,16 @@ static inline const char *scan_usual_us(const char *p, int64_t *ns)
     p += count;
     if (count == 8) {
         uint32_t rest = knee_scan_eight(p, &more);
-        if (more > 7)
-            return NULL;
         whole = whole * knee_scan_powers[more] + rest;
         p += more;
     }
-    unsigned a = (unsigned)(p[1] - '0'), b = (unsigned)(p[2] - '0'), c = (unsigned)(p[3] - '0');
-    if (count == 0 || p[0] != '.' || a > 9 || b > 9 || c > 9 || (p[4] != ',' && p[4] != '\n'))
-        return NULL;
-    *ns = (int64_t)(whole * 1000 + a * 100 + b * 10 + c);
-    return p + 4;
+    uint32_t decimals = load4(p) ^ KEY4('.', '0', '0', '0'); /* a byte each */
+    bool exact = !(((decimals + 0x76767600u) | decimals) & 0x808080ffu);
+    *ns = (int64_t)(whole * 1000);
+    if (exact)
+        *ns += (decimals >> 8 & 0xff) * 100 + (decimals >> 16 & 0xff) * 10 + (decimals >> 24);
+    p += exact ? 4 : 0;
+    return count == 0 || whole > LATEST_US || (*p != ',' && *p != '\n') ? NULL : p;
 }
 
 /* What follows the name in the same layout: ids and times. Returns what is behind them, or p. */
