@@ -263,7 +263,6 @@ void knee_builder_span(struct knee_builder *b, const struct knee_gpu_work *work)
                  .step = -1,
                  .kind = kind},
         .correlation = work->correlation,
-        .copy = work->copy,
     };
     if (!work->facts || (kind != KNEE_SPAN_COMM && kind != KNEE_SPAN_FUSED))
         return;

@@ -23,7 +23,6 @@ struct knee_raw_span {
     struct knee_span span;
     uint64_t correlation;
     struct knee_call_facts *facts; /* NULL for most */
-    bool copy;
 };
 
 struct knee_raw_launch {
