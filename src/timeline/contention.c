@@ -3,7 +3,7 @@
  * Does another process use the GPU? Processes take turns of milliseconds, and a kernel that is
  * stopped for another's turn seems to run meanwhile. So a few kernels of a step take far longer
  * than the same kernel at the same place of another step, a different one each time, while all
- * others take as long as ever. Where shapes change from step to step, most of them change instead.
+ * others take as long as ever. Where shapes change from step to step, most kernels change together.
  */
 #include "timeline/account.h"
 
@@ -28,6 +28,8 @@ struct places {
 
 struct sums {
     int64_t all_ns, hit_ns, varies_ns;
+    int64_t least_ns, least_hit_ns; /* of this step: least times of all places, and of those hit */
+    bool changes;                   /* most of a step is hit: it is another batch */
 };
 
 static size_t first_span(const struct knee_rank *rank, int64_t ns)
@@ -57,8 +59,11 @@ static void add(const struct knee_rank *rank, size_t span, int64_t least_ns, str
 {
     int64_t ns = rank->spans[span].end_ns - rank->spans[span].start_ns;
     sums->all_ns = knee_add_ns(sums->all_ns, ns);
-    if (ns - least_ns >= LEAST_HIT_NS && ns >= HIT * least_ns)
-        sums->hit_ns += is_alone(rank, span) ? ns - least_ns : 0;
+    bool hit = ns - least_ns >= LEAST_HIT_NS && ns / HIT >= least_ns;
+    sums->least_ns = knee_add_ns(sums->least_ns, least_ns);
+    sums->least_hit_ns = knee_add_ns(sums->least_hit_ns, hit ? least_ns : 0);
+    if (hit)
+        sums->hit_ns = knee_add_ns(sums->hit_ns, is_alone(rank, span) ? ns - least_ns : 0);
     else if ((double)ns > VARIES * (double)least_ns)
         sums->varies_ns = knee_add_ns(sums->varies_ns, ns);
 }
@@ -122,12 +127,14 @@ bool knee_find_contention(const struct knee_rank_account *rank, const struct kne
         p.least_ns[i] = INT64_MAX;
     for (size_t s = 0; p.least_ns && s < 2 * outcome->step_count; s++) {
         const struct knee_step_account *step = &outcome->steps[s % outcome->step_count];
+        sums.least_ns = sums.least_hit_ns = 0;
         if (step->complete)
             visit(rank->source, first_span(rank->source, step->start_ns),
                   first_span(rank->source, step->start_ns + step->ledger.window_ns), &p,
                   s < outcome->step_count ? NULL : &sums);
+        sums.changes = sums.changes || sums.least_hit_ns > sums.least_ns / 2;
     }
-    if ((double)sums.hit_ns >= MUCH_HIT * (double)sums.all_ns &&
+    if (!sums.changes && (double)sums.hit_ns >= MUCH_HIT * (double)sums.all_ns &&
         (double)sums.varies_ns <= MUCH_VARIES * (double)sums.all_ns)
         *hit_ns = sums.hit_ns;
     bool good = !places || p.least_ns;
