@@ -154,7 +154,12 @@ void knee_platform_init(struct knee_platform *platform);
 
 /* What a prediction rests on: measured runs like it; something assumed; typical software, because
  * none is named. */
-enum knee_basis { KNEE_BASIS_KNOWN, KNEE_BASIS_ASSUMED, KNEE_BASIS_UNNAMED };
+enum knee_basis {
+    KNEE_BASIS_KNOWN,
+    KNEE_BASIS_ASSUMED,
+    KNEE_BASIS_UNNAMED,       /* and the plan is one of Megatron-Core's, which is priced */
+    KNEE_BASIS_UNNAMED_OTHER, /* and the plan is usual in other software */
+};
 
 /* A platform boiled down to numbers. */
 struct knee_machine {

@@ -90,7 +90,7 @@ struct knee_run_band {
     double covered;          /* share of the rows that lie in it */
     double covered_left_out; /* the same, each source against a band from the other sources */
 };
-#define KNEE_RUN_BANDS  5
+#define KNEE_RUN_BANDS  6
 #define KNEE_RUN_DOUBTS 3 /* E(K), everything known; E(K), something assumed; MFU not told */
 
 #define KNEE_GROUPS_MAX 128

@@ -240,6 +240,9 @@ enum knee_basis knee_plan_basis(const struct knee_plan *plan, const struct knee_
 {
     bool unusual = plan->offload != KNEE_ON_GPU || knee_plan_gathers_once(plan) ||
                    (plan->cp > 1 && shape->seq > LONG_SEQUENCE) || plan->gpus > MOST_GPUS;
+    bool other = plan->shard >= KNEE_ZERO2 || (plan->tp > 1 && plan->seq_par <= 0);
+    if (basis == KNEE_BASIS_UNNAMED && other)
+        return KNEE_BASIS_UNNAMED_OTHER;
     return unusual && basis == KNEE_BASIS_KNOWN ? KNEE_BASIS_ASSUMED : basis;
 }
 

@@ -172,8 +172,10 @@ enum knee_band_class knee_band_class_of(const struct knee_shape *shape, enum kne
 {
     /* no measured run says how long a scan takes, and one benchmark has all runs with adapters */
     bool unseen = shape->linear_layers > 0 || shape->lora_rank > 0;
-    if (basis == KNEE_BASIS_UNNAMED)
-        return shape->experts > 1 ? KNEE_BAND_UNNAMED_EXPERTS : KNEE_BAND_UNNAMED;
+    if (basis >= KNEE_BASIS_UNNAMED)
+        return shape->experts > 1            ? KNEE_BAND_UNNAMED_EXPERTS
+               : basis == KNEE_BASIS_UNNAMED ? KNEE_BAND_UNNAMED
+                                             : KNEE_BAND_UNNAMED_OTHER;
     return shape->experts > 1                      ? KNEE_BAND_EXPERTS
            : basis == KNEE_BASIS_ASSUMED || unseen ? KNEE_BAND_ASSUMED
                                                    : KNEE_BAND_KNOWN;

@@ -53,6 +53,7 @@ enum knee_band_class {
     KNEE_BAND_ASSUMED, /* something about software or plan was */
     KNEE_BAND_EXPERTS,
     KNEE_BAND_UNNAMED,         /* dense, priced as typical software because none is named */
+    KNEE_BAND_UNNAMED_OTHER,   /* the same with ZeRO-2 or 3, or TP without sequence parallelism */
     KNEE_BAND_UNNAMED_EXPERTS, /* the same with experts */
     KNEE_BANDS
 };

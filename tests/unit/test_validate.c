@@ -8,6 +8,7 @@
 #include "unit.h"
 
 #include "base/csv.h"
+#include "job/plan.h"
 #include "job/profile.h"
 #include "predict/calibrate/calibrate.h"
 
@@ -431,6 +432,21 @@ TEST(named_software_is_surer)
         assert_true(known != unnamed);
         assert_true(known->high / known->low < unnamed->high / unnamed->low);
     }
+}
+
+/* Plans that other software than the priced one runs have their own interval. */
+TEST(a_plan_tells_of_its_software)
+{
+    struct knee_shape shape = {.seq = 4096};
+    struct knee_plan plan = {.tp = 2, .pp = 1, .cp = 1, .gpus = 8, .seq_par = 1};
+    assert_int_equal(knee_plan_basis(&plan, &shape, KNEE_BASIS_UNNAMED), KNEE_BASIS_UNNAMED);
+    plan.seq_par = 0;
+    assert_int_equal(knee_plan_basis(&plan, &shape, KNEE_BASIS_UNNAMED), KNEE_BASIS_UNNAMED_OTHER);
+    plan.tp = 1;
+    assert_int_equal(knee_plan_basis(&plan, &shape, KNEE_BASIS_UNNAMED), KNEE_BASIS_UNNAMED);
+    plan.shard = KNEE_ZERO2;
+    assert_int_equal(knee_plan_basis(&plan, &shape, KNEE_BASIS_UNNAMED), KNEE_BASIS_UNNAMED_OTHER);
+    assert_int_equal(knee_plan_basis(&plan, &shape, KNEE_BASIS_KNOWN), KNEE_BASIS_KNOWN);
 }
 
 /* A source that is far off says what it alone has; one that is near needs no reason. */

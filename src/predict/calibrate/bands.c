@@ -33,10 +33,8 @@ enum knee_band_class knee_run_class(const struct knee_measured_run *run)
 {
     const char *why;
     int profile = run->platform.profile, gpu = run->platform.hw.gpu;
-    if (profile < 0)
-        return knee_band_class_of(&run->shape, KNEE_BASIS_UNNAMED);
-    enum knee_basis basis = KNEE_BASIS_ASSUMED;
-    if (!run->assumed[0] && gpu >= 0)
+    enum knee_basis basis = profile < 0 ? KNEE_BASIS_UNNAMED : KNEE_BASIS_ASSUMED;
+    if (profile >= 0 && !run->assumed[0] && gpu >= 0)
         basis = knee_basis_of(profile, knee_gpu_at((size_t)gpu)->name, &why);
     return knee_band_class_of(&run->shape, knee_plan_basis(&run->plan, &run->shape, basis));
 }
