@@ -137,7 +137,9 @@ static void no_plan(const A *a, struct knee_said *said)
 static void not_met(const A *a, struct knee_said *said)
 {
     const struct knee_plan_question *q = &a->question;
-    PUT(&said->headline, "No GPU count meets the {}{}{}.", isnan(q->budget) ? "" : "budget",
+    PUT(&said->headline, a->row_count > 1 ? "No GPU count meets" : "{GPUs} cannot meet",
+        a->rows[0].gpus);
+    PUT(&said->headline, " the {}{}{}.", isnan(q->budget) ? "" : "budget",
         isnan(q->budget) || isnan(q->deadline_s) ? "" : " and the ",
         isnan(q->deadline_s) ? "" : "deadline");
     PUT(&said->reason, "The fastest takes {time}[; the cheapest costs {dollars}].", a->fastest_s,
