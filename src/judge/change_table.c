@@ -334,7 +334,7 @@ static const struct change {
      "checkpoint fewer layers, or gradient_checkpointing_disable()",
      "memory: all activations stay until the backward pass", KNEE_LEVER_FUSE, KNEE_NUMERICS_SAME,
      NULL, NULL, NULL, "no checkpointing"},
-    {"GPU alone", "no other process", "give the job a GPU of its own",
+    {"GPU alone", "no other process", "give the job its own GPU",
      "nvidia-smi lists the other processes; CUDA_VISIBLE_DEVICES", "none", KNEE_LEVER_FUSE,
      KNEE_NUMERICS_SAME, NULL, NULL, NULL, "GPU not shared"},
     {"one tensor", "allocated once", "allocate tensors that grow once",

@@ -276,8 +276,8 @@ static void why_comm(const struct speech *s, struct knee_text *text)
     knee_text_puts(text, ".");
 }
 
-/* Changes with their own sentences; the others use the words of the table of changes. Where there
- * is no head: words, and where they go on, the share of GPU time and the rest. */
+/* Changes with their own sentences; the others use the words of the table of changes. A row
+ * without a head has words and, where they go on, the share of GPU time and the rest. */
 static const struct {
     const char *name;
     sayer *head, *why;

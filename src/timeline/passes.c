@@ -58,9 +58,11 @@ static void find_functions(struct sweep *s)
         if (at >= count || threads[at].thread != event->thread)
             for (at = 0; at < count && threads[at].thread != event->thread;)
                 at++;
-        bool inside = at < count && event->start_ns < threads[at].end_ns;
-        s->function[i] = inside ? threads[at].row : 0;
-        if (inside || at == THREADS || !is_function(trace, event))
+        bool inside = at < count && at < THREADS && event->start_ns < threads[at].end_ns;
+        s->function[i] = 0;
+        if (inside)
+            s->function[i] = threads[at].row;
+        if (inside || at >= THREADS || !is_function(trace, event))
             continue;
         threads[at].thread = event->thread;
         threads[at].end_ns = event->end_ns;
