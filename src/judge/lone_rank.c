@@ -139,7 +139,7 @@ static void find_wait(const struct knee_account *account, const struct knee_wire
                              call->group_size, call->bytes);
         last = call;
         double took = call_s(rank, call);
-        if (!(took > WAITED * bound.time_s))
+        if (!bound.kind || !(took > WAITED * bound.time_s))
             continue;
         d->lone.least_s += (took - bound.time_s) / steps;
         if (took - bound.time_s > most) {

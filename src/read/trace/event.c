@@ -339,7 +339,7 @@ static const char *scan_args(const char *p, const char *end, struct knee_event *
             return p;
         if (!first && !SLICE_IS(key, "stream"))
             first = value;
-        if (KNEE_SCAN_FAST && !more && knows_ids(e) && SLICE_IS(key, "correlation"))
+        if (KNEE_SCAN_FAST && !more && first && knows_ids(e) && SLICE_IS(key, "correlation"))
             remember_args(alike_of(scan, e), start, first, value, &e->args);
     }
 }
