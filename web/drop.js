@@ -72,7 +72,7 @@ const openFiles = async (files) => {
     if (["host", "unknown", "maybe"].includes(kind)) kind = await kindByCore(file, kind);
     if (command) refused.push(`${file.name} is ${what}: ${command.replaceAll("FILE", file.name)}.`);
     else if (readers[kind] && !readers[kind]()) refused.push(`${file.name}: ${kind === "training" ? `knee scale ${file.name} reads training logs` : "knee plan reads it"}.`);
-    else if (kind === "unknown") refused.push(`${file.name} is not a file that knee reads: drop traces (.json, .json.gz), training logs, nccl-tests logs, output of a stuck job, output of nvidia-smi -q, ibstat, lspci -vvv or dmesg, NCCL logs, or answers of knee --json.`);
+    else if (kind === "unknown") refused.push(`${file.name} is not a file that knee reads: drop traces (.json, .json.gz), training logs, nccl-tests logs, output of a stuck job, output of nvidia-smi -q, ibstat or dmesg, NCCL logs, or answers of knee --json.`);
     else (kinds[kind] ??= []).push(file);
   }
   saySomething(refused);

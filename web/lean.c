@@ -12,6 +12,7 @@
 #include "knee_scale.h"
 #include "predict/plan/published_runs.h"
 #include "read/hang/job_record.h"
+#include "read/host/host_read.h"
 #include "read/log/log.h"
 #include "say/answers.h"
 #include "say/scale_fields.h"
@@ -51,6 +52,34 @@ knee_status knee_torchtitan_read(const char *text, size_t length, const char *na
 void knee_check_alike(struct knee_checkup *out, struct knee_facts *hosts, size_t count)
 {
     (void)out, (void)hosts, (void)count;
+}
+
+/* A dropped file has no path: what stands under /sys and /proc is not known by its name. */
+bool knee_read_known_path(struct knee_facts *facts, const char *path, struct knee_slice text)
+{
+    (void)facts, (void)path, (void)text;
+    return false;
+}
+
+bool knee_read_paths(struct knee_facts *facts, struct knee_slice text)
+{
+    return knee_read_known_path(facts, "", text);
+}
+
+bool knee_read_lspci(struct knee_facts *facts, struct knee_slice text)
+{
+    return knee_read_known_path(facts, "", text);
+}
+
+void knee_check_pci(struct knee_exam *exam)
+{
+    (void)exam;
+}
+
+bool knee_pci_is_gpu(const struct knee_facts *facts, const char *device)
+{
+    (void)facts, (void)device;
+    return false;
 }
 
 /* Of measured collectives the page reads what benchmarks print, not tables. */
