@@ -39,7 +39,7 @@ double knee_at_rank(double *values, size_t count, size_t rank)
     size_t low = 0, high = count - 1;
     for (int parts = 0; low < high; parts++) {
         if (parts == 64) {
-            qsort(values + low, high - low + 1, sizeof *values, knee_ascending);
+            qsort(values, count, sizeof *values, knee_ascending);
             break;
         }
         double middle = values[low + (high - low) / 2];

@@ -25,7 +25,7 @@ static int insert_rows(struct knee_sort_key *keys, size_t count)
     return 1;
 }
 
-enum { LARGE = 4096, LARGE_BITS = 10, SMALL_BITS = 8 };
+enum { BITS = 8 };
 
 void knee_sort(struct knee_sort_key *keys, struct knee_sort_key *scratch, size_t count)
 {
@@ -35,13 +35,11 @@ void knee_sort(struct knee_sort_key *keys, struct knee_sort_key *scratch, size_t
         return;
     for (size_t i = 1; i < count; i++)
         differ |= keys[i].key ^ keys[0].key;
-    int bits = count < LARGE ? SMALL_BITS : LARGE_BITS;
-    uint64_t mask = ((uint64_t)1 << bits) - 1;
-    for (int shift = 0; shift < 64; shift += bits) {
+    const uint64_t mask = (1 << BITS) - 1;
+    for (int shift = 0; shift < 64; shift += BITS) {
         if (!((differ >> shift) & mask))
             continue;
-        size_t start[1 << LARGE_BITS], sum = 0;
-        memset(start, 0, ((size_t)mask + 1) * sizeof *start);
+        size_t start[1 << BITS] = {0}, sum = 0;
         for (size_t i = 0; i < count; i++)
             start[(from[i].key >> shift) & mask]++;
         for (size_t b = 0; b <= mask; b++) {

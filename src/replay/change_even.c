@@ -248,9 +248,7 @@ static bool even_out_loads(struct knee_graph *g)
     bool good = loads != NULL;
     for (size_t r = 0; good && r < g->rank_count; r++)
         loads[r] = load_of(g, r);
-    if (good)
-        qsort(loads, g->rank_count, sizeof *loads, knee_ascending);
-    double middle = good ? loads[(g->rank_count - 1) / 2] : 0;
+    double middle = good ? knee_at_rank(loads, g->rank_count, (g->rank_count - 1) / 2) : 0;
     for (size_t r = 0; good && r < g->rank_count; r++) {
         double own = load_of(g, r);
         if (own > middle + NOTABLE_NS)

@@ -16,32 +16,8 @@
 #include <string.h>
 
 enum {
-    APART_NS = 500000, /* ranks on separate GPUs never end a collective so far apart */
-    TURN_NS = 200000   /* a gap that can be the turn of another process */
+    TURN_NS = 200000 /* a gap that can be the turn of another process */
 };
-
-static int64_t spread_ns(const struct knee_graph *g, const struct knee_graph_meet *meet)
-{
-    int64_t first = INT64_MAX, last = INT64_MIN;
-    for (int32_t i = meet->first; i != KNEE_NO_NODE; i = g->next_member[i]) {
-        first = g->nodes[i].end_ns < first ? g->nodes[i].end_ns : first;
-        last = g->nodes[i].end_ns > last ? g->nodes[i].end_ns : last;
-    }
-    return last - first;
-}
-
-/* Without kernels of theirs that compute at once. */
-static bool end_apart(const struct knee_graph *g)
-{
-    size_t apart = 0, count = 0;
-    for (size_t i = 0; i < g->meet_count; i++) {
-        if (g->meets[i].count != (int32_t)g->rank_count)
-            continue;
-        apart += spread_ns(g, &g->meets[i]) > APART_NS;
-        count++;
-    }
-    return count > 0 && apart * 2 > count && knee_on_one_device(g->account);
-}
 
 /* From here on so many ranks hold the GPU; own_ns is what one of them has had of it by then. */
 struct change {
@@ -123,8 +99,8 @@ static void count_turns(struct knee_graph *g)
     }
 }
 
-/* Do the times of collectives divide into turns of one length? On ranks that are apart for another
- * reason they do not. */
+/* Do collectives end apart, and do their times divide into turns of one length? Ranks that are
+ * apart for another reason have no turns. */
 static bool have_turns(struct knee_graph *g)
 {
     struct knee_own_prices *prices = knee_resize(g->alloc, NULL, sizeof *prices);
@@ -138,7 +114,7 @@ static bool have_turns(struct knee_graph *g)
 
 bool knee_graph_find_shares(struct knee_graph *g)
 {
-    if (!knee_take_turns(g->account) && (!end_apart(g) || !have_turns(g)))
+    if (!knee_take_turns(g->account) && (!knee_on_one_device(g->account) || !have_turns(g)))
         return !g->failed;
     count_turns(g);
     struct change *changes = knee_resize(g->alloc, NULL, 2 * (g->count + 1) * sizeof *changes);
