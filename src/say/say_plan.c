@@ -268,6 +268,13 @@ static void say_free(const A *a, const ROW *row, struct knee_text *text)
     PUT(text, "\n");
 }
 
+/* FSDP and DeepSpeed have little else than ZeRO-3, and so has what is assumed on TPUs. */
+static unsigned unusual(const A *a, const struct knee_found *found)
+{
+    bool usual = on_tpu(a) || (a->framework && knee_framework_shards(a->framework));
+    return found->unusual & ~(usual ? (unsigned)KNEE_UNUSUAL_SHARDS : 0U);
+}
+
 /* "splits sequences below 32k tokens and keeps the optimizer on the host" */
 static void say_unusual(const A *a, const struct knee_found *found, struct knee_text *text)
 {
@@ -283,7 +290,7 @@ static void say_unusual(const A *a, const struct knee_found *found, struct knee_
     if (rule >= 0)
         knee_framework_says(a->assumed, rule, &lack);
     for (size_t i = 0; i < KNEE_UNUSUALS; i++) {
-        if (!(found->unusual >> i & 1))
+        if (!(unusual(a, found) >> i & 1))
             continue;
         PUT(text, "{}{}{}", before, words[i] ? words[i] : "has ", words[i] ? "" : lack.what);
         before = " and ";
@@ -295,21 +302,22 @@ static void say_choice(const A *a, const struct knee_search_result *found, struc
 {
     const struct knee_found *first = found->best, *other = NULL;
     size_t at = 0;
+    bool odd = unusual(a, first) != 0;
     for (size_t i = 1; i < found->count; i++) {
         const struct knee_found *it = &first[i];
-        bool plain = first->unusual && !it->unusual && !other;
-        if (plain || (!first->unusual && it->cost.step_s < (other ? other : first)->cost.step_s)) {
+        bool plain = odd && !unusual(a, it) && !other;
+        if (plain || (!odd && it->cost.step_s < (other ? other : first)->cost.step_s)) {
             other = it;
             at = i + 1;
         }
     }
     double apart = other ? fabs(first->cost.step_s / other->cost.step_s - 1) : 0;
-    if (first->unusual) {
+    if (odd) {
         PUT(text, "Unusual: plan 1 ");
         say_unusual(a, first, text);
         PUT(text, "[; plan {} does not, {share} slower].\n", at ? (double)at : (double)NAN,
             other ? other->cost.step_s / first->cost.step_s - 1 : (double)NAN);
-    } else if (apart > 0.01) {
+    } else if (apart > 0.01 && unusual(a, other)) {
         PUT(text, "Plan {} is {share} faster, but unusual: it ", (double)at, apart);
         say_unusual(a, other, text);
         PUT(text, ".\n");

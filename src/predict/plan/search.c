@@ -143,19 +143,11 @@ static int compare_plans(const struct knee_plan *a, const struct knee_plan *b)
 #define LONG_SEQUENCE 32768
 #define MANY_PIECES   8
 
-/* FSDP and DeepSpeed have little else than ZeRO-3, and so has what is assumed on TPUs. */
-static bool shards_usual(const struct knee_search *s)
-{
-    const struct knee_framework *software = s->framework ? s->framework : s->assumed;
-    return software ? knee_framework_shards(software) : s->machine->basis == KNEE_BASIS_UNNAMED;
-}
-
 static unsigned unusual(const struct knee_search *s, const struct knee_plan *plan)
 {
     const struct knee_shape *shape = s->shape;
     double node = s->machine->node_size;
-    bool shards = plan->shard >= KNEE_ZERO2 &&
-                  (plan->shard_size * plan->tp > node || plan->pp > 1) && !shards_usual(s);
+    bool shards = plan->shard >= KNEE_ZERO2 && (plan->shard_size * plan->tp > node || plan->pp > 1);
     return (plan->offload == KNEE_OFFLOAD_OPTIMIZER ? KNEE_UNUSUAL_OFFLOAD : 0U) |
            (plan->schedule == KNEE_ZERO_BUBBLE ? KNEE_UNUSUAL_SCHEDULE : 0U) |
            (plan->cp > 1 && shape->seq < LONG_SEQUENCE ? KNEE_UNUSUAL_CONTEXT : 0U) |
