@@ -125,14 +125,15 @@ bool knee_label_rank(struct knee_rank_account *rank, const struct knee_rank_brie
 bool knee_account_steps(struct knee_rank_account *rank, const struct knee_cuts *cuts,
                         const struct knee_alloc *alloc, struct knee_outcome *out);
 
-/* What its backward passes show, where the host's events are kept. False: no memory. */
+/* What its backward passes show, where the host's events are kept; `known` is of kinds.h, one per
+ * name. False: no memory. */
 struct knee_passes {
     bool *again;           /* per span: a kernel of the forward pass that a backward function runs
                               again; to be released; NULL: not known */
     int64_t micro_batches; /* passes back per step of the optimizer; 0: not known */
 };
-bool knee_find_passes(const struct knee_rank_account *rank, const struct knee_alloc *alloc,
-                      struct knee_passes *out);
+bool knee_find_passes(const struct knee_rank_account *rank, unsigned char *known,
+                      const struct knee_alloc *alloc, struct knee_passes *out);
 
 /* For how long kernels were stopped for another process; 0: none seen. False: no memory. */
 bool knee_find_contention(const struct knee_rank_account *rank, const struct knee_outcome *outcome,

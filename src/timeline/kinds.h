@@ -24,6 +24,13 @@ bool knee_op_is_barrier(enum knee_op op);
 
 /* What a kernel does, by its name. */
 enum knee_kernel_kind knee_kernel_kind_of(const char *name);
+/* The same, looked up once: *known is 0 before that. */
+static inline enum knee_kernel_kind knee_known_kind(const char *name, unsigned char *known)
+{
+    if (!*known)
+        *known = (unsigned char)(1 + knee_kernel_kind_of(name));
+    return (enum knee_kernel_kind)(*known - 1);
+}
 bool knee_kernel_is_plain(const char *name);   /* a 32-bit product without tensor cores */
 bool knee_kernel_is_double(const char *name);  /* a product of 64-bit numbers */
 bool knee_kernel_is_wide(const char *name);    /* 32-bit numbers on tensor cores */

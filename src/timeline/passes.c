@@ -29,9 +29,9 @@ struct list {
 struct sweep {
     const struct knee_rank_account *rank;
     const struct knee_alloc *alloc;
-    uint32_t *function;     /* per event of the host: the outermost backward function that it is in,
-                               row + 1; 0: none */
-    unsigned char *product; /* per name: 0 not looked at, 1 no, 2 yes */
+    uint32_t *function;   /* per event of the host: the outermost backward function that it is in,
+                             row + 1; 0: none */
+    unsigned char *known; /* kinds, per name */
     struct list forward, backward;
     size_t passes; /* back */
 };
@@ -73,12 +73,8 @@ static void find_functions(struct sweep *s)
 
 static bool is_product(struct sweep *s, uint32_t name)
 {
-    unsigned char *known = &s->product[name];
-    if (!*known) {
-        enum knee_kernel_kind kind = knee_kernel_kind_of(s->rank->trace->names[name]);
-        *known = kind == KNEE_KERNEL_PRODUCT || kind == KNEE_KERNEL_ATTENTION ? 2 : 1;
-    }
-    return *known == 2;
+    enum knee_kernel_kind kind = knee_known_kind(s->rank->trace->names[name], &s->known[name]);
+    return kind == KNEE_KERNEL_PRODUCT || kind == KNEE_KERNEL_ATTENTION;
 }
 
 static void add(struct list *list, const struct knee_span *span, size_t row, uint32_t function)
@@ -168,23 +164,21 @@ static bool make_list(struct list *list, uint32_t *room, size_t count)
     return room != NULL;
 }
 
-bool knee_find_passes(const struct knee_rank_account *rank, const struct knee_alloc *alloc,
-                      struct knee_passes *out)
+bool knee_find_passes(const struct knee_rank_account *rank, unsigned char *known,
+                      const struct knee_alloc *alloc, struct knee_passes *out)
 {
     const struct knee_trace *trace = rank->trace;
     size_t spans = rank->source->span_count + 1;
-    struct sweep s = {.rank = rank, .alloc = alloc};
+    struct sweep s = {.rank = rank, .alloc = alloc, .known = known};
     *out = (struct knee_passes){0};
     if (!trace->backward || trace->host_event_count == 0)
         return true;
     s.function = knee_resize(alloc, NULL, (trace->host_event_count + 1) * sizeof *s.function);
-    s.product = knee_resize(alloc, NULL, trace->name_count + 1);
     uint32_t *room = knee_resize(alloc, NULL, 6 * spans * sizeof *room);
     out->again = knee_resize(alloc, NULL, spans * sizeof *out->again);
-    bool good = s.function && s.product && out->again && make_list(&s.forward, room, spans) &&
+    bool good = s.function && out->again && make_list(&s.forward, room, spans) &&
                 make_list(&s.backward, room + 3 * spans, spans);
     if (good) {
-        memset(s.product, 0, trace->name_count + 1);
         memset(out->again, 0, spans * sizeof *out->again);
         find_functions(&s);
         part_passes(&s);
@@ -192,7 +186,6 @@ bool knee_find_passes(const struct knee_rank_account *rank, const struct knee_al
     }
     out->micro_batches = trace->optimizer_count ? (int64_t)(s.passes / trace->optimizer_count) : 0;
     knee_resize(alloc, s.function, 0);
-    knee_resize(alloc, s.product, 0);
     knee_resize(alloc, room, 0);
     if (!good)
         knee_resize(alloc, out->again, 0);

@@ -123,26 +123,33 @@ static bool is_generated(const char *name)
     return strncmp(name, "triton_", 7) == 0 && (name[7] == '_' || strstr(name, "_fused"));
 }
 
+/* Behind the kinds of all names: what knee_known_kind() has found. */
+static unsigned char *known_of(const struct knee_trace *trace, struct name_kind *kinds)
+{
+    return (unsigned char *)(kinds + trace->name_count + 1);
+}
+
 static const struct name_kind *kind_of(const struct knee_trace *trace, uint32_t name,
                                        struct name_kind *kinds)
 {
     const char *text = trace->names[name];
     if (kinds[name].known)
         return &kinds[name];
-    enum knee_kernel_kind work = knee_kernel_kind_of(text);
-    bool softmax = work == KNEE_KERNEL_ELEMENTWISE && knee_kernel_is_softmax(text);
+    enum knee_kernel_kind work = knee_known_kind(text, &known_of(trace, kinds)[name]);
+    bool product = work == KNEE_KERNEL_PRODUCT, elementwise = work == KNEE_KERNEL_ELEMENTWISE;
+    bool softmax = elementwise && knee_kernel_is_softmax(text);
     kinds[name] = (struct name_kind){
         .work = (unsigned char)work,
         .copy = (unsigned char)knee_copy_kind_of(text),
         .generated = is_generated(text),
-        .plain = work == KNEE_KERNEL_PRODUCT && knee_kernel_is_plain(text),
+        .plain = product && knee_kernel_is_plain(text),
         .softmax = softmax,
         .forward = softmax && strstr(text, "orward"),
         .wide = knee_kernel_is_wide(text),
         .fused = work == KNEE_KERNEL_OPTIMIZER && strstr(text, "Fused"),
-        .joins = strstr(text, "CatArrayBatchedCopy"),
+        .joins = elementwise && strstr(text, "CatArrayBatchedCopy"),
         .converts = strstr(text, "nchwToNhwc") || strstr(text, "nhwcToNchw"),
-        .doubles = knee_kernel_is_double(text),
+        .doubles = product && knee_kernel_is_double(text),
         .known = true,
     };
     return &kinds[name];
@@ -282,14 +289,17 @@ static void share_scores(const struct knee_rank_account *rank, const struct knee
 static bool share_work(const struct knee_rank_account *rank, const struct knee_outcome *outcome,
                        const struct knee_alloc *alloc, struct knee_rank_facts *facts)
 {
-    size_t size = (rank->trace->name_count + 1) * sizeof(struct name_kind), run = 0;
+    size_t size = (rank->trace->name_count + 1) * (sizeof(struct name_kind) + 1), run = 0;
     struct name_kind *kinds = knee_zeroed(alloc, size);
     struct steps steps = steps_of(outcome);
     struct softmax softmax = {0};
     struct chain chain = {0};
     struct knee_passes passes;
     struct knee_marks optimizers = {rank->trace->optimizers, rank->trace->optimizer_count};
-    if (!kinds || !knee_find_passes(rank, alloc, &passes)) {
+    if (!kinds)
+        return false;
+    memset(kinds, 0, size);
+    if (!knee_find_passes(rank, known_of(rank->trace, kinds), alloc, &passes)) {
         knee_resize(alloc, kinds, 0);
         return false;
     }
@@ -346,9 +356,7 @@ static int64_t longest_launch_ns(const struct knee_rank_account *rank)
         int64_t length = knee_run_end(rank, i) - rank->runs[i].start_ns;
         if (rank->runs[i].label != KNEE_HOST || length <= 0)
             continue;
-        for (log = 0; length >> log > 1;)
-            log++;
-        counts[log]++;
+        counts[63 - __builtin_clzll((unsigned long long)length)]++;
         gaps++;
     }
     for (log = 0; log < 62 && 2 * (below += counts[log]) < gaps;)
