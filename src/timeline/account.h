@@ -135,9 +135,11 @@ struct knee_passes {
 bool knee_find_passes(const struct knee_rank_account *rank, unsigned char *known,
                       const struct knee_alloc *alloc, struct knee_passes *out);
 
-/* For how long kernels were stopped for another process; 0: none seen. False: no memory. */
+/* Sets facts->spent_ns[KNEE_SPENT_STOPPED], which is the time of all kernels of KNEE_STOPPED_NS or
+ * more before; 0: none was stopped. False: no memory. */
+#define KNEE_STOPPED_NS 200000
 bool knee_find_contention(const struct knee_rank_account *rank, const struct knee_outcome *outcome,
-                          const struct knee_alloc *alloc, int64_t *hit_ns);
+                          const struct knee_alloc *alloc, struct knee_rank_facts *facts);
 
 /* Sets rank->facts; needs its labels and steps. False: no memory. */
 bool knee_find_rank_facts(struct knee_rank_account *rank, const struct knee_outcome *outcome,

@@ -12,9 +12,9 @@
 
 #include <string.h>
 
-#define LEAST_HIT_NS 200000 /* longer than at other times ... */
-#define HIT          2      /* ... and so many times as long */
-#define MUCH_HIT     0.1    /* of kernel time */
+#define LEAST_HIT_NS KNEE_STOPPED_NS /* longer than at other times ... */
+#define HIT          2               /* ... and so many times as long */
+#define MUCH_HIT     0.1             /* of kernel time */
 #define VARIES       1.5
 #define MUCH_VARIES  0.1 /* of kernel time */
 
@@ -108,26 +108,17 @@ static size_t find_places(const struct knee_rank *rank, const struct knee_outcom
     return complete > 1 ? places : 0;
 }
 
-/* Is there enough in kernels that may have been stopped? Most recordings end here. */
-static bool may_be_hit(const struct knee_rank *rank)
-{
-    int64_t all = 0, some = 0;
-    for (size_t i = 0; i < rank->span_count; i++) {
-        int64_t ns = rank->spans[i].end_ns - rank->spans[i].start_ns;
-        bool counts = rank->spans[i].kind == KNEE_SPAN_COMPUTE;
-        all = knee_add_ns(all, counts ? ns : 0);
-        some = knee_add_ns(some, counts && ns >= LEAST_HIT_NS ? ns : 0);
-    }
-    return (double)some >= MUCH_HIT * (double)all;
-}
-
 bool knee_find_contention(const struct knee_rank_account *rank, const struct knee_outcome *outcome,
-                          const struct knee_alloc *alloc, int64_t *hit_ns)
+                          const struct knee_alloc *alloc, struct knee_rank_facts *facts)
 {
+    int64_t *hit_ns = &facts->spent_ns[KNEE_SPENT_STOPPED];
     struct places p = {.names = rank->trace->name_count};
     struct sums sums = {0};
+    int64_t all_ns = 0, long_ns = *hit_ns;
+    for (int k = 0; k < KNEE_KERNEL_KINDS; k++)
+        all_ns = knee_add_ns(all_ns, facts->kernels[k].total_ns);
     *hit_ns = 0;
-    if (!may_be_hit(rank->source))
+    if ((double)long_ns < MUCH_HIT * (double)all_ns)
         return true;
     uint32_t *room = knee_resize(alloc, NULL, (3 * p.names + 1) * sizeof *room);
     if (!room)

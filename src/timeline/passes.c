@@ -84,18 +84,43 @@ static void add(struct list *list, const struct knee_span *span, size_t row, uin
     list->functions[list->count++] = function;
 }
 
+static bool counts(const struct knee_span *span)
+{
+    return span->launch && span->kind != KNEE_SPAN_COMM && span->kind != KNEE_SPAN_COPY;
+}
+
+/* Counts passes back; returns whether a function launches as much as a run. */
+static bool count_passes(struct sweep *s)
+{
+    const struct knee_rank *source = s->rank->source;
+    bool back = false, long_run = false;
+    uint32_t last = 0, run = 0;
+    for (size_t i = 0; i < source->span_count; i++) {
+        const struct knee_span *span = &source->spans[i];
+        if (!counts(span))
+            continue;
+        uint32_t function = s->function[span->launch - 1];
+        if (function) {
+            s->passes += !back;
+            back = true;
+            run = function == last ? run + 1 : 1;
+            last = function;
+            long_run = long_run || run >= RUN;
+        } else if (back && is_product(s, span->name)) {
+            back = false;
+        }
+    }
+    return long_run;
+}
+
 static void part_passes(struct sweep *s)
 {
     const struct knee_rank *source = s->rank->source;
-    bool back = false;
     for (size_t i = 0; i < source->span_count; i++) {
         const struct knee_span *span = &source->spans[i];
-        if (!span->launch || span->kind == KNEE_SPAN_COMM || span->kind == KNEE_SPAN_COPY)
-            continue;
-        uint32_t function = s->function[span->launch - 1];
-        add(function ? &s->backward : &s->forward, span, i, function);
-        s->passes += function && !back;
-        back = function || (back && !is_product(s, span->name));
+        uint32_t function = counts(span) ? s->function[span->launch - 1] : 0;
+        if (counts(span))
+            add(function ? &s->backward : &s->forward, span, i, function);
     }
 }
 
@@ -148,14 +173,6 @@ static bool mark_again(struct sweep *s, bool *again)
     return true;
 }
 
-static bool may_recompute(const struct list *backward)
-{
-    size_t i = 0;
-    while (i < backward->count && !is_run(backward, i))
-        i++;
-    return i < backward->count;
-}
-
 /* ---- All of it ---- */
 
 static bool make_list(struct list *list, uint32_t *room, size_t count)
@@ -164,30 +181,41 @@ static bool make_list(struct list *list, uint32_t *room, size_t count)
     return room != NULL;
 }
 
+/* False: no memory. */
+static bool find_again(struct sweep *s, struct knee_passes *out)
+{
+    size_t spans = s->rank->source->span_count + 1;
+    uint32_t *room = knee_resize(s->alloc, NULL, 6 * spans * sizeof *room);
+    out->again = knee_resize(s->alloc, NULL, spans * sizeof *out->again);
+    bool good = out->again && make_list(&s->forward, room, spans) &&
+                make_list(&s->backward, room + 3 * spans, spans);
+    if (good) {
+        memset(out->again, 0, spans * sizeof *out->again);
+        part_passes(s);
+        good = mark_again(s, out->again);
+    }
+    knee_resize(s->alloc, room, 0);
+    if (!good) {
+        knee_resize(s->alloc, out->again, 0);
+        out->again = NULL;
+    }
+    return good;
+}
+
 bool knee_find_passes(const struct knee_rank_account *rank, unsigned char *known,
                       const struct knee_alloc *alloc, struct knee_passes *out)
 {
     const struct knee_trace *trace = rank->trace;
-    size_t spans = rank->source->span_count + 1;
     struct sweep s = {.rank = rank, .alloc = alloc, .known = known};
     *out = (struct knee_passes){0};
     if (!trace->backward || trace->host_event_count == 0)
         return true;
     s.function = knee_resize(alloc, NULL, (trace->host_event_count + 1) * sizeof *s.function);
-    uint32_t *room = knee_resize(alloc, NULL, 6 * spans * sizeof *room);
-    out->again = knee_resize(alloc, NULL, spans * sizeof *out->again);
-    bool good = s.function && out->again && make_list(&s.forward, room, spans) &&
-                make_list(&s.backward, room + 3 * spans, spans);
-    if (good) {
-        memset(out->again, 0, spans * sizeof *out->again);
-        find_functions(&s);
-        part_passes(&s);
-        good = !may_recompute(&s.backward) || mark_again(&s, out->again);
-    }
+    if (!s.function)
+        return false;
+    find_functions(&s);
+    bool good = !count_passes(&s) || find_again(&s, out);
     out->micro_batches = trace->optimizer_count ? (int64_t)(s.passes / trace->optimizer_count) : 0;
     knee_resize(alloc, s.function, 0);
-    knee_resize(alloc, room, 0);
-    if (!good)
-        knee_resize(alloc, out->again, 0);
     return good;
 }

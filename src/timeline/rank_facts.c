@@ -113,6 +113,7 @@ struct name_kind {
     bool fused;                   /* an optimizer's */
     bool joins, converts;         /* tensors into one; between NCHW and NHWC */
     bool doubles;                 /* a product of 64-bit numbers */
+    bool special;                 /* one of these, but for softmax and optimizers: most are not */
     bool known;
 };
 
@@ -148,11 +149,14 @@ static const struct name_kind *kind_of(const struct knee_trace *trace, uint32_t 
         .wide = knee_kernel_is_wide(text),
         .fused = work == KNEE_KERNEL_OPTIMIZER && strstr(text, "Fused"),
         .joins = elementwise && strstr(text, "CatArrayBatchedCopy"),
-        .converts = strstr(text, "nchwToNhwc") || strstr(text, "nhwcToNchw"),
+        .converts = !elementwise && (strstr(text, "nchwToNhwc") || strstr(text, "nhwcToNchw")),
         .doubles = product && knee_kernel_is_double(text),
         .known = true,
     };
-    return &kinds[name];
+    struct name_kind *kind = &kinds[name];
+    kind->special = kind->generated || kind->plain || kind->joins || kind->doubles ||
+                    kind->converts || kind->wide || work == KNEE_KERNEL_INDEXING;
+    return kind;
 }
 
 /* How much of a span is labelled as an exposed copy; `run` moves on with the spans' starts. */
@@ -221,6 +225,10 @@ static void add_kind(enum knee_kernel_kind work, const struct name_kind *kind, i
                      struct knee_rank_facts *facts)
 {
     bool large = ns >= LARGE_PRODUCT_NS;
+    if (work == KNEE_KERNEL_OPTIMIZER && !kind->fused)
+        spend(facts, KNEE_SPENT_OPTIMIZER, ns);
+    if (!kind->special)
+        return;
     spend(facts, KNEE_SPENT_GENERATED, kind->generated ? ns : 0);
     spend(facts, KNEE_SPENT_PLAIN, kind->plain && large ? ns : 0);
     spend(facts, KNEE_SPENT_JOINING, kind->joins ? ns : 0);
@@ -231,8 +239,6 @@ static void add_kind(enum knee_kernel_kind work, const struct name_kind *kind, i
         spend(facts, KNEE_SPENT_WIDE_PRODUCT, ns);
     if (kind->wide && work == KNEE_KERNEL_ATTENTION)
         spend(facts, KNEE_SPENT_WIDE_ATTENTION, ns);
-    if (work == KNEE_KERNEL_OPTIMIZER && !kind->fused)
-        spend(facts, KNEE_SPENT_OPTIMIZER, ns);
 }
 
 static void add_span(const struct knee_rank_account *rank, const struct knee_span *span,
@@ -250,6 +256,8 @@ static void add_span(const struct knee_rank_account *rank, const struct knee_spa
         facts->kernels[work].total_ns = knee_add_ns(facts->kernels[work].total_ns, ns);
         if (ns < KNEE_SHORT_KERNEL_NS)
             facts->kernels[work].short_ns += ns;
+        else if (ns >= KNEE_STOPPED_NS)
+            spend(facts, KNEE_SPENT_STOPPED, ns);
         add_kind(work, kind, ns, facts);
     }
 }
@@ -585,7 +593,7 @@ bool knee_find_rank_facts(struct knee_rank_account *rank, const struct knee_outc
         return false;
     if (rank->source == rank->trace->ranks && !read_names(rank->trace, alloc, &facts))
         return false; /* names are those of the file */
-    if (!knee_find_contention(rank, outcome, alloc, &facts.spent_ns[KNEE_SPENT_STOPPED]))
+    if (!knee_find_contention(rank, outcome, alloc, &facts))
         return false;
     find_gaps(rank, outcome, &facts);
     facts.loads_ahead = loads_ahead(rank->trace);
