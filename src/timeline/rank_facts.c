@@ -306,7 +306,6 @@ static bool share_work(const struct knee_rank_account *rank, const struct knee_o
     struct knee_marks optimizers = {rank->trace->optimizers, rank->trace->optimizer_count};
     if (!kinds)
         return false;
-    memset(kinds, 0, size);
     if (!knee_find_passes(rank, known_of(rank->trace, kinds), alloc, &passes)) {
         knee_resize(alloc, kinds, 0);
         return false;
