@@ -249,7 +249,7 @@ TEST(a_tree_fills)
     struct knee_cluster c = preset("dgx-a100");
     struct knee_layout layout;
     knee_group_layout(&c, (struct knee_group){16, 1, true}, &layout);
-    for (int p = KNEE_LL; p < KNEE_PROTOCOLS; p++) {
+    for (enum knee_protocol_name p = KNEE_LL; p < KNEE_PROTOCOLS; p++) {
         struct knee_fill fill = knee_tree.fill[p];
         struct knee_counts none = {0}, some = {0};
         double sizes[] = {1024, 1e10};
