@@ -317,7 +317,7 @@ static void say_choice(const A *a, const struct knee_search_result *found, struc
         say_unusual(a, first, text);
         PUT(text, "[; plan {} does not, {share} slower].\n", at ? (double)at : (double)NAN,
             other ? other->cost.step_s / first->cost.step_s - 1 : (double)NAN);
-    } else if (apart > 0.01 && unusual(a, other)) {
+    } else if (other && apart > 0.01 && unusual(a, other)) {
         PUT(text, "Plan {} is {share} faster, but unusual: it ", (double)at, apart);
         say_unusual(a, other, text);
         PUT(text, ".\n");
