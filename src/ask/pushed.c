@@ -237,8 +237,10 @@ knee_status knee_ask_pick(struct knee_ask *ask, const char *const *words, size_t
     out->holders =
         pushed->holders ? knee_resize(out->alloc, NULL, most * sizeof *out->holders) : NULL;
     knee_status status = KNEE_OK;
-    if (!out->traces || !out->jobs || !out->unused || (pushed->holders && !out->holders))
-        status = knee_fail(err, KNEE_SYSTEM, "", "out of memory");
+    if (!out->traces || !out->jobs || !out->unused || (pushed->holders && !out->holders)) {
+        knee_ask_told_release(out);
+        return knee_fail(err, KNEE_SYSTEM, "", "out of memory");
+    }
     for (size_t w = 0; w < rounds && !status; w++)
         status = pick(pushed, word_count ? words[w] : NULL, first + w, out, err);
     if (!status && pushed->job_count)
