@@ -85,8 +85,9 @@ static void head_launches(const struct speech *s, struct knee_text *text)
 {
     bool torch = s->d->program == KNEE_PROGRAM_TORCH;
     if (s->d->micro_batches > 1) {
-        knee_text_printf(text, "Launch-bound: use fewer, larger micro-batches (%.0f per step now).",
-                         s->d->micro_batches);
+        knee_text_printf(
+            text, "Launch-bound: use fewer than %.0f micro-batches per step, or a CUDA graph.",
+            s->d->micro_batches);
         return;
     }
     knee_text_printf(text, "Launch-bound: capture the %s as a CUDA graph%s.",
