@@ -172,6 +172,7 @@ struct knee_machine {
     struct knee_rates rates;
     enum knee_basis basis;
     const char *why_assumed; /* in words, with the fix; static; NULL: nothing is assumed */
+    int precision;           /* bf16; fp16 where the GPU has no bf16 */
 };
 
 /* Completes *platform and resolves it. `changes` (may be NULL) are constants that replace those

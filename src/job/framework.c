@@ -301,6 +301,11 @@ int knee_framework_lacks(const struct knee_framework *framework, const struct kn
     return framework ? knee_framework_breaks(framework, &rest, shape) : -1;
 }
 
+bool knee_framework_computes(const struct knee_framework *framework, int precision)
+{
+    return !outside(framework->precisions, precision);
+}
+
 bool knee_framework_shards(const struct knee_framework *framework)
 {
     return !(framework->staged & BIT(KNEE_ZERO1)) || (framework->staged & BIT(KNEE_ZERO3));

@@ -22,6 +22,8 @@ const struct knee_framework *knee_framework_priced_as(const char *profile);
 int knee_framework_lacks(const struct knee_framework *framework, const struct knee_plan *plan,
                          const struct knee_shape *shape);
 
+/* Has it a `precision` (KNEE_BF16, ...)? */
+bool knee_framework_computes(const struct knee_framework *framework, int precision);
 /* Whether ZeRO-3 over nodes or under a pipeline is how it is usually run. */
 bool knee_framework_shards(const struct knee_framework *framework);
 

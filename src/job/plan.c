@@ -452,7 +452,7 @@ knee_status knee_plan_complete(struct knee_plan *plan, const struct knee_shape *
     fill_degrees(&full, shape, machine);
     choose(&full.recompute, KNEE_KEEP);
     choose(&full.schedule, full.vp > 1 ? KNEE_INTERLEAVED : KNEE_1F1B);
-    choose(&full.precision, KNEE_BF16);
+    choose(&full.precision, machine->precision);
     choose(&full.offload, KNEE_ON_GPU);
     fill(&full, &full.seq_par, full.tp > 1);
     fill(&full, &full.prefetch, 1);

@@ -85,9 +85,20 @@ enum knee_basis knee_basis_of(int profile, const char *gpu, const char **why)
     return *why ? KNEE_BASIS_ASSUMED : KNEE_BASIS_KNOWN;
 }
 
+static bool is_of(const char *gpu, const char *architecture)
+{
+    return strcmp(knee_architecture_of(gpu), architecture) == 0;
+}
+
 static bool on_tpu(const char *gpu)
 {
-    return strcmp(knee_architecture_of(gpu), "tpu") == 0;
+    return is_of(gpu, "tpu");
+}
+
+/* NVIDIA has bf16 since Ampere. */
+static int precision_of(const char *gpu)
+{
+    return is_of(gpu, "volta") || is_of(gpu, "turing") ? KNEE_FP16 : KNEE_BF16;
 }
 
 static enum knee_basis basis_of(const struct knee_platform *p, const char *gpu, const char **why)
@@ -125,6 +136,7 @@ knee_status knee_machine_init(struct knee_platform *platform, const struct knee_
         .clock = sqrt(fmin(1, p.power_cap_w / gpu->power_w)),
         .price_per_hour = p.hw.price_per_hour,
         .power_w = p.hw.power_w,
+        .precision = precision_of(gpu->name),
     };
     knee_hardware_cluster(&p.hw, &machine.cluster);
     struct knee_recipe recipe;

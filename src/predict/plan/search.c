@@ -441,7 +441,10 @@ static struct knee_plan begin_plan(const struct knee_search *search)
         if (isnan(*usual[i].field))
             *usual[i].field = usual[i].value;
     if (plan.precision < 0)
-        plan.precision = KNEE_BF16;
+        plan.precision = search->framework && !knee_framework_computes(search->framework,
+                                                                       search->machine->precision)
+                             ? KNEE_BF16
+                             : search->machine->precision;
     return plan;
 }
 
