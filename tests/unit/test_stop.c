@@ -30,8 +30,9 @@ static void *idle(void *running)
     return NULL;
 }
 
-/* The handler writes in a thread of its own and waits for its reader; this one keeps more. The
- * signal waits for the thread: a sanitizer complains of one that ends before it knows its stack. */
+/* The handler writes in another thread and waits for its reader; this one keeps more. The signal
+ * waits for the thread: a sanitizer complains of one that ends before it knows its stack. It is
+ * sent until the handler writes: TSan may never deliver the first. */
 static void work_and_be_stopped(bool disarm)
 {
     pthread_t thread;
@@ -42,9 +43,8 @@ static void work_and_be_stopped(bool disarm)
         _exit(9);
     while (!atomic_load(&running))
         usleep(1000);
-    pthread_kill(thread, SIGTERM);
-    for (int written = 0; written == 0; usleep(1000)) /* until the handler has begun to write */
-        if (ioctl(STDOUT_FILENO, FIONREAD, &written) != 0)
+    for (int written = 0; written == 0; usleep(1000))
+        if (pthread_kill(thread, SIGTERM) != 0 || ioctl(STDOUT_FILENO, FIONREAD, &written) != 0)
             _exit(9);
     if (disarm)
         knee_stop_disarm();
